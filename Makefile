@@ -1,0 +1,43 @@
+# Every target sets up what it needs: a virtual environment in .venv, and for the tests a control plane in the cache.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+SOURCES := pp_hostd tests
+
+.DEFAULT_GOAL := help
+.PHONY: help test lint demo bench docs controlplane clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMP): pyproject.toml
+	@echo "setting up $(VENV) (a virtual environment with the developers' packages; about a minute, once)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+test: lint controlplane ## the linters and the whole suite, on the embedded API and on a real control plane (no root)
+	$(BIN)/pytest $(ARGS)
+
+lint: $(STAMP) ## the quick part: ruff, mypy --strict, vermin, import contracts
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/mypy
+	$(BIN)/vermin --quiet --target=3.9- --violations --no-tips --eval-annotations $(SOURCES)
+	$(BIN)/lint-imports
+
+controlplane: $(STAMP) ## build etcd, kube-apiserver and friends into the cache (about 8 minutes, once)
+	@$(BIN)/python -m tests.harness.build
+
+demo: $(STAMP) ## show the main job on the embedded API
+	@$(BIN)/python -m tests.demo
+
+bench: $(STAMP) ## print every figure beside its target; ONLY=name for one
+	@$(BIN)/python -m tests.bench $(ONLY)
+
+docs: $(STAMP) ## write etc/pp-hostd.toml and docs/settings.md from the table of settings
+	@$(BIN)/python -m pp_hostd.reference
+
+clean: ## remove the virtual environment and the tools' caches (the built control plane stays in its cache)
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info

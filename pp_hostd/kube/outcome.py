@@ -1,0 +1,52 @@
+"""Every way an exchange with the API can fail, as one small set of typed outcomes."""
+
+from __future__ import annotations
+
+import enum
+from typing import Optional
+
+
+class Outcome(enum.Enum):
+    """What became of an exchange that did not succeed. The value is the word people see."""
+
+    UNREACHABLE = "unreachable"
+    TIMED_OUT = "timed out"
+    TLS_REFUSED = "refused by TLS"
+    UNAUTHORIZED = "unauthorized"
+    FORBIDDEN = "forbidden"
+    NOT_FOUND = "not found"
+    CONFLICT = "conflict"
+    GONE = "gone"
+    THROTTLED = "throttled"
+    INVALID = "invalid request"
+    SERVER_ERROR = "server error"
+    GARBAGE = "garbage"
+
+
+class ApiError(Exception):
+    """One failed exchange: its outcome, and a sentence that says what happened, to what, and where.
+
+    `may_be_done` is True when a write left this host and no answer says what became of it: the server may have carried
+    it out. Whoever keeps a promise in the cluster must then satisfy both worlds (design, section 4, rule 5).
+    """
+
+    def __init__(
+        self,
+        outcome: Outcome,
+        sentence: str,
+        *,
+        status: Optional[int] = None,
+        reason: str = "",
+        retry_after_seconds: Optional[float] = None,
+        may_be_done: bool = False,
+    ) -> None:
+        super().__init__(sentence)
+        self.outcome = outcome
+        self.sentence = sentence
+        self.status = status
+        self.reason = reason
+        self.retry_after_seconds = retry_after_seconds
+        self.may_be_done = may_be_done
+
+    def __repr__(self) -> str:
+        return f"ApiError({self.outcome.name}, {self.sentence!r})"

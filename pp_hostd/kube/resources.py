@@ -1,0 +1,59 @@
+"""The kinds of objects that pp-hostd touches, and the paths under which the API serves them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Optional
+from urllib.parse import quote
+
+
+@dataclass(frozen=True)
+class Resource:
+    """One kind as the API serves it: group, version, plural name, and whether it lives in a namespace."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        """`v1`, `coordination.k8s.io/v1`: what objects of this kind carry as apiVersion."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def path(self, namespace: Optional[str] = None, name: Optional[str] = None, subresource: Optional[str] = None) -> str:
+        """The request path of the collection, of one object, or of its subresource. Names are quoted."""
+        parts = ["apis", self.group, self.version] if self.group else ["api", self.version]
+        if namespace is not None:
+            parts += ["namespaces", namespace]
+        parts.append(self.plural)
+        parts += [part for part in (name, subresource) if part is not None]
+        return "/" + "/".join(quote(part, safe="") for part in parts)
+
+    def describe(self, namespace: Optional[str] = None, name: Optional[str] = None) -> str:
+        """`Node worker-1`, `Lease kube-node-lease/worker-1`: how sentences name an object."""
+        if name is None:
+            return f"{self.plural} in {namespace}" if namespace else self.plural
+        return f"{self.kind} {namespace}/{name}" if namespace else f"{self.kind} {name}"
+
+
+NODES = Resource("", "v1", "Node", "nodes", namespaced=False)
+NAMESPACES = Resource("", "v1", "Namespace", "namespaces", namespaced=False)
+PODS = Resource("", "v1", "Pod", "pods")
+CONFIG_MAPS = Resource("", "v1", "ConfigMap", "configmaps")
+EVENTS = Resource("", "v1", "Event", "events")
+LEASES = Resource("coordination.k8s.io", "v1", "Lease", "leases")
+JOBS = Resource("batch", "v1", "Job", "jobs")
+VOLUME_ATTACHMENTS = Resource("storage.k8s.io", "v1", "VolumeAttachment", "volumeattachments", namespaced=False)
+OPENSHIFT_MACHINES = Resource("machine.openshift.io", "v1beta1", "Machine", "machines")
+OPENSHIFT_HEALTH_CHECKS = Resource("machine.openshift.io", "v1beta1", "MachineHealthCheck", "machinehealthchecks")
+CAPI_MACHINES = Resource("cluster.x-k8s.io", "v1beta1", "Machine", "machines")
+CAPI_HEALTH_CHECKS = Resource("cluster.x-k8s.io", "v1beta1", "MachineHealthCheck", "machinehealthchecks")
+BARE_METAL_HOSTS = Resource("metal3.io", "v1alpha1", "BareMetalHost", "baremetalhosts")
+METAL3_REMEDIATIONS = Resource(
+    "infrastructure.cluster.x-k8s.io", "v1beta1", "Metal3Remediation", "metal3remediations"
+)
+METAL3_REMEDIATION_TEMPLATES = Resource(
+    "infrastructure.cluster.x-k8s.io", "v1beta1", "Metal3RemediationTemplate", "metal3remediationtemplates"
+)

@@ -1,0 +1,19 @@
+"""What every test gets: `async def` tests run in an event loop of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from typing import Optional
+
+import pytest
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Optional[bool]:
+    """Run a coroutine test to its end; pytest-timeout bounds it from outside."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = inspect.signature(pyfuncitem.obj).parameters
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    return True
