@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-from typing import Optional
 
 
 class Outcome(enum.Enum):
@@ -35,9 +34,9 @@ class ApiError(Exception):
         outcome: Outcome,
         sentence: str,
         *,
-        status: Optional[int] = None,
+        status: int | None = None,
         reason: str = "",
-        retry_after_seconds: Optional[float] = None,
+        retry_after_seconds: float | None = None,
         may_be_done: bool = False,
     ) -> None:
         super().__init__(sentence)

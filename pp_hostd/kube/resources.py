@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Optional
 from urllib.parse import quote
 
 
@@ -22,7 +21,7 @@ class Resource:
         """`v1`, `coordination.k8s.io/v1`: what objects of this kind carry as apiVersion."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
-    def path(self, namespace: Optional[str] = None, name: Optional[str] = None, subresource: Optional[str] = None) -> str:
+    def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
         """The request path of the collection, of one object, or of its subresource. Names are quoted."""
         parts = ["apis", self.group, self.version] if self.group else ["api", self.version]
         if namespace is not None:
@@ -31,7 +30,7 @@ class Resource:
         parts += [part for part in (name, subresource) if part is not None]
         return "/" + "/".join(quote(part, safe="") for part in parts)
 
-    def describe(self, namespace: Optional[str] = None, name: Optional[str] = None) -> str:
+    def describe(self, namespace: str | None = None, name: str | None = None) -> str:
         """`Node worker-1`, `Lease kube-node-lease/worker-1`: how sentences name an object."""
         if name is None:
             return f"{self.plural} in {namespace}" if namespace else self.plural
@@ -51,9 +50,7 @@ OPENSHIFT_HEALTH_CHECKS = Resource("machine.openshift.io", "v1beta1", "MachineHe
 CAPI_MACHINES = Resource("cluster.x-k8s.io", "v1beta1", "Machine", "machines")
 CAPI_HEALTH_CHECKS = Resource("cluster.x-k8s.io", "v1beta1", "MachineHealthCheck", "machinehealthchecks")
 BARE_METAL_HOSTS = Resource("metal3.io", "v1alpha1", "BareMetalHost", "baremetalhosts")
-METAL3_REMEDIATIONS = Resource(
-    "infrastructure.cluster.x-k8s.io", "v1beta1", "Metal3Remediation", "metal3remediations"
-)
+METAL3_REMEDIATIONS = Resource("infrastructure.cluster.x-k8s.io", "v1beta1", "Metal3Remediation", "metal3remediations")
 METAL3_REMEDIATION_TEMPLATES = Resource(
     "infrastructure.cluster.x-k8s.io", "v1beta1", "Metal3RemediationTemplate", "metal3remediationtemplates"
 )

@@ -1,0 +1,50 @@
+"""Reading a whole file that an administrator named, without hanging or surprises."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from .errors import UserError
+
+KINDS = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a character device"),
+    (stat.S_ISBLK, "a block device"),
+)
+
+
+class FileError(UserError):
+    """A file that can't be read as a whole; the message begins with its path."""
+
+
+def read_whole(path: str, limit_bytes: int) -> bytes:
+    """The file's bytes. Opens without blocking, so that a FIFO in its place is refused and not waited for."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        raise FileError(f"{path}: {_why(path, error)}") from None
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            kind = next((name for is_kind, name in KINDS if is_kind(mode)), "not a regular file")
+            raise FileError(f"{path}: is {kind}; a regular file is needed")
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            data = file.read(limit_bytes + 1)
+    except OSError as error:
+        raise FileError(f"{path}: {_why(path, error)}") from None
+    finally:
+        os.close(descriptor)
+    if len(data) > limit_bytes:
+        raise FileError(f"{path}: is larger than {limit_bytes // 1024} KiB, the most that is read")
+    return data
+
+
+def _why(path: str, error: Exception) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "points to a file that does not exist" if os.path.islink(path) else "does not exist"
+    if isinstance(error, PermissionError):
+        return f"can't be read by user id {os.geteuid()} (permission denied)"
+    return f"can't be read ({getattr(error, 'strerror', None) or error})"

@@ -1,0 +1,250 @@
+"""The client of the Kubernetes API: every call ends by its deadline, with an object or with a typed outcome."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from .connection import Connection
+from .kubeconfig import Kubeconfig
+from .outcome import ApiError, Outcome
+from .resources import Resource
+from .transport import Request, Transport
+
+Json = dict[str, Any]
+
+REPLY_LIMIT_BYTES = 8 * 1024 * 1024
+PAGE_SIZE = 500
+MAX_PAGES = 1000
+MERGE_PATCH = "application/merge-patch+json"
+
+
+@dataclass(frozen=True)
+class Page:
+    """A part of a list; `continue_token` is empty on the last one."""
+
+    items: list[Json]
+    resource_version: str
+    continue_token: str
+    remaining: int | None
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A whole list, and the resourceVersion from which a watch goes on."""
+
+    items: list[Json]
+    resource_version: str
+
+
+class ApiClient:
+    """The few typed calls that pp-hostd needs. Reads are linearizable: they name no resourceVersion (rule 1)."""
+
+    def __init__(self, kubeconfig: Kubeconfig, *, deadline_seconds: float) -> None:
+        self.deadline_seconds = deadline_seconds
+        self._transport = Transport(kubeconfig)
+
+    def close(self) -> None:
+        """Drop the kept connections. The client can be used again."""
+        self._transport.close()
+
+    @property
+    def trouble(self) -> str:
+        """What keeps rotated credentials from being used, or nothing."""
+        return self._transport.trouble
+
+    async def get(self, resource: Resource, name: str, *, namespace: str | None = None) -> Json:
+        """Read one object."""
+        what = f"reading {resource.describe(namespace, name)}"
+        reply = await self._call(what, "GET", resource.path(namespace, name))
+        return _expect(reply, resource, what, name)
+
+    async def list(
+        self,
+        resource: Resource,
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        page_size: int = PAGE_SIZE,
+    ) -> Listing:
+        """Read all objects that match, page by page. The pages show one state of the cluster."""
+        items: list[Json] = []
+        token = ""
+        for _ in range(MAX_PAGES):
+            page = await self.page(
+                resource,
+                namespace=namespace,
+                label_selector=label_selector,
+                field_selector=field_selector,
+                limit=page_size,
+                continue_token=token,
+            )
+            items += page.items
+            token = page.continue_token
+            if not token:
+                return Listing(items, page.resource_version)
+        raise ApiError(Outcome.GARBAGE, f"listing {resource.describe(namespace)}: garbage (the list does not end)")
+
+    async def page(
+        self,
+        resource: Resource,
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        limit: int,
+        continue_token: str = "",
+    ) -> Page:
+        """Read at most `limit` objects."""
+        what = f"listing {resource.describe(namespace)}"
+        query = selection(label_selector, field_selector)
+        query.update({"limit": str(limit), **({"continue": continue_token} if continue_token else {})})
+        reply = await self._call(what, "GET", f"{resource.path(namespace)}?{urlencode(query)}")
+        return _page(reply, resource, what)
+
+    async def create(self, resource: Resource, body: Json, *, namespace: str | None = None) -> Json:
+        """Create an object. A name that is taken is a conflict with reason AlreadyExists."""
+        name = _metadata(body).get("name") or _metadata(body).get("generateName")
+        what = f"creating {resource.describe(namespace, str(name))}"
+        reply = await self._call(what, "POST", resource.path(namespace), _typed(body, resource))
+        return _expect(reply, resource, what)
+
+    async def update(
+        self, resource: Resource, body: Json, *, namespace: str | None = None, subresource: str | None = None
+    ) -> Json:
+        """Replace an object; with metadata.resourceVersion set, only if it is still that one."""
+        name = str(_metadata(body).get("name"))
+        what = f"updating {resource.describe(namespace, name)}"
+        reply = await self._call(what, "PUT", resource.path(namespace, name, subresource), _typed(body, resource))
+        return _expect(reply, resource, what, name)
+
+    async def patch(
+        self,
+        resource: Resource,
+        name: str,
+        patch: Json,
+        *,
+        namespace: str | None = None,
+        subresource: str | None = None,
+    ) -> Json:
+        """Merge-patch an object; with metadata.resourceVersion in the patch, only if it is still that one."""
+        what = f"patching {resource.describe(namespace, name)}"
+        path = resource.path(namespace, name, subresource)
+        reply = await self._call(what, "PATCH", path, patch, content_type=MERGE_PATCH)
+        return _expect(reply, resource, what, name)
+
+    async def delete(
+        self,
+        resource: Resource,
+        name: str,
+        *,
+        namespace: str | None = None,
+        uid: str | None = None,
+        resource_version: str | None = None,
+        grace_period_seconds: int | None = None,
+        propagation: str | None = None,
+    ) -> Json:
+        """Delete an object, only if uid and resourceVersion are still those given. Finalizers may delay it."""
+        conditions = _given(uid=uid, resourceVersion=resource_version)
+        options = _given(
+            preconditions=conditions or None, gracePeriodSeconds=grace_period_seconds, propagationPolicy=propagation
+        )
+        what = f"deleting {resource.describe(namespace, name)}"
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", **options}
+        return await self._call(what, "DELETE", resource.path(namespace, name), body)
+
+    async def request(
+        self, method: str, target: str, body: bytes | Json | None = None, content_type: str = "application/json"
+    ) -> Json:
+        """Any request at all, for what has no call of its own."""
+        return await self._call(f"{method} {target}", method, target, body, content_type)
+
+    async def open_watch(self, resource: Resource, namespace: str | None, query: dict[str, str]) -> Connection:
+        """A connection on which the stream of a watch has begun. The watch closes it."""
+        request = Request(
+            f"watching {resource.describe(namespace)}", "GET", f"{resource.path(namespace)}?{urlencode(query)}"
+        )
+        return await self._transport.open(
+            request, deadline_seconds=self.deadline_seconds, limit_bytes=REPLY_LIMIT_BYTES
+        )
+
+    async def _call(
+        self,
+        what: str,
+        method: str,
+        target: str,
+        body: bytes | Json | None = None,
+        content_type: str = "application/json",
+    ) -> Json:
+        data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        reply = await self._transport.exchange(
+            Request(what, method, target, data, content_type),
+            deadline_seconds=self.deadline_seconds,
+            limit_bytes=REPLY_LIMIT_BYTES,
+        )
+        return decode(reply, what, may_be_done=method != "GET")
+
+
+def selection(label_selector: str, field_selector: str) -> dict[str, str]:
+    """The query parameters that choose objects."""
+    chosen = {"labelSelector": label_selector, "fieldSelector": field_selector}
+    return {key: value for key, value in chosen.items() if value}
+
+
+def decode(data: bytes, what: str, *, may_be_done: bool = False) -> Json:
+    """A JSON object, or the outcome `garbage`."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        raise ApiError(Outcome.GARBAGE, f"{what}: garbage (the reply is not JSON)", may_be_done=may_be_done) from None
+    if not isinstance(value, dict):
+        raise ApiError(
+            Outcome.GARBAGE, f"{what}: garbage (the reply is JSON, but not an object)", may_be_done=may_be_done
+        )
+    return value
+
+
+def _expect(reply: Json, resource: Resource, what: str, name: str | None = None) -> Json:
+    """The reply, if it is an object of the kind and name that were asked for: a lying server proves nothing."""
+    found = f"{reply.get('apiVersion')} {reply.get('kind')}"
+    if found != f"{resource.api_version} {resource.kind}":
+        raise _wrong(what, found, f"{resource.api_version} {resource.kind}")
+    if name is not None and _metadata(reply).get("name") != name:
+        raise _wrong(what, f"{resource.kind} {_metadata(reply).get('name')}", f"{resource.kind} {name}")
+    return reply
+
+
+def _page(reply: Json, resource: Resource, what: str) -> Page:
+    kind = f"{resource.kind}List"
+    items, metadata = reply.get("items"), _metadata(reply)
+    if reply.get("kind") != kind or not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        raise _wrong(what, f"{reply.get('apiVersion')} {reply.get('kind')}", f"{resource.api_version} {kind}")
+    for item in items:  # the API leaves these out of lists
+        item.update(apiVersion=resource.api_version, kind=resource.kind)
+    remaining = metadata.get("remainingItemCount")
+    return Page(
+        items,
+        str(metadata.get("resourceVersion") or ""),
+        str(metadata.get("continue") or ""),
+        remaining if isinstance(remaining, int) else None,
+    )
+
+
+def _wrong(what: str, found: str, asked: str) -> ApiError:
+    return ApiError(Outcome.GARBAGE, f"{what}: garbage (the reply is {found}, not {asked})")
+
+
+def _metadata(body: Json) -> Json:
+    metadata = body.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _typed(body: Json, resource: Resource) -> Json:
+    return {"apiVersion": resource.api_version, "kind": resource.kind, **body}
+
+
+def _given(**values: Any) -> Json:
+    return {key: value for key, value in values.items() if value is not None}

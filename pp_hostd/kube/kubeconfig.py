@@ -1,0 +1,198 @@
+"""A kubeconfig as kubelets have it: which servers, whom to trust, and what to show them.
+
+What would need another program (exec, auth-provider) or would weaken the proof (no verification, a proxy) is refused
+by name.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import yaml
+
+from ..errors import UserError
+from ..files import read_whole
+
+LIMIT_BYTES = 1024 * 1024
+REFUSED_FOR_USERS = {
+    "exec": "it would run another program for each credential",
+    "auth-provider": "it is a plug-in of kubectl's, gone since Kubernetes 1.26",
+    "username": "API servers take no passwords since Kubernetes 1.19",
+    "password": "API servers take no passwords since Kubernetes 1.19",
+    "as": "a host acts as itself and nobody else",
+}
+REFUSED_FOR_CLUSTERS = {
+    "proxy-url": "the API is asked directly or not at all",
+    "insecure-skip-tls-verify": "an answer from just anyone proves nothing",
+}
+
+
+class KubeconfigError(UserError):
+    """A kubeconfig that can't be used; the message names the file and the place in it."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One API server: where to connect, and the prefix of its paths."""
+
+    url: str
+    host: str
+    port: int
+    prefix: str
+
+    @property
+    def authority(self) -> str:
+        """What the Host header says."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+@dataclass(frozen=True)
+class Material:
+    """A certificate, key or token: embedded bytes, or a file that is read again when it changes."""
+
+    place: str
+    data: bytes = b""
+    path: str = ""
+
+    def read(self) -> bytes:
+        return read_whole(self.path, LIMIT_BYTES) if self.path else self.data
+
+
+@dataclass(frozen=True)
+class Kubeconfig:
+    """Everything that the client takes from a kubeconfig's current context."""
+
+    path: str
+    endpoints: tuple[Endpoint, ...]
+    tls_server_name: str
+    authority: Material | None
+    certificate: Material | None
+    key: Material | None
+    token: Material | None
+
+
+def load(path: str, servers: Sequence[str] = ()) -> Kubeconfig:
+    """Read the kubeconfig at `path`; `servers` are further API servers of the same cluster, tried in turn."""
+    path = os.path.abspath(path)
+    document = _Node(path, "", _parse(path, read_whole(path, LIMIT_BYTES)))
+    context = document.named("contexts", document.text("current-context"), "context")
+    cluster = document.named("clusters", context.text("cluster"), "cluster")
+    user = document.named("users", context.text("user"), "user")
+    cluster.refuse(REFUSED_FOR_CLUSTERS)
+    user.refuse(REFUSED_FOR_USERS)
+    certificate, key = user.material("client-certificate"), user.material("client-key")
+    if (certificate is None) != (key is None):
+        have, lack = ("client-certificate", "client-key") if key is None else ("client-key", "client-certificate")
+        raise user.error(f"has a {have} and no {lack}", "A client certificate and its key come together.")
+    token = user.token()
+    if certificate is None and token is None:
+        raise user.error("holds no credential", "Allowed: client-certificate with client-key, token, tokenFile.")
+    first = endpoint(cluster.text("server"), cluster.place("server"))
+    return Kubeconfig(
+        path=path,
+        endpoints=(first, *(endpoint(server, "api.servers") for server in servers)),
+        tls_server_name=cluster.text("tls-server-name", default=""),
+        authority=cluster.material("certificate-authority"),
+        certificate=certificate,
+        key=key,
+        token=token,
+    )
+
+
+def endpoint(url: str, place: str) -> Endpoint:
+    """An API server's URL in parts. Only https: over anything else an answer proves nothing."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port or 443
+    except ValueError:
+        parts, host, port = urlsplit(""), "", 0
+    if parts.scheme != "https" or not host or parts.query or parts.fragment or parts.username:
+        raise KubeconfigError(
+            f"{place}: {url!r} is not the URL of an API server", "Allowed: https://HOST[:PORT][/PATH]"
+        )
+    return Endpoint(url=url, host=host, port=port, prefix=parts.path.rstrip("/"))
+
+
+def _parse(path: str, data: bytes) -> Any:
+    try:
+        return yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise KubeconfigError(f"{path}{line}: is not YAML: {error.problem}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise KubeconfigError(f"{path}: is not YAML: {str(error).splitlines()[0]}") from None
+
+
+@dataclass(frozen=True)
+class _Node:
+    """A mapping inside the kubeconfig that knows its place, so that every error can name it."""
+
+    path: str
+    where: str
+    value: Any
+
+    def place(self, key: str) -> str:
+        return f"{self.path}: {self.where}{'.' if self.where else ''}{key}"
+
+    def error(self, what: str, hint: str = "") -> KubeconfigError:
+        return KubeconfigError(f"{self.path}: {self.where or 'the document'} {what}", hint)
+
+    def mapping(self) -> Mapping[str, Any]:
+        if not isinstance(self.value, dict):
+            raise self.error("is not a mapping", "A kubeconfig is a YAML mapping with clusters, users and contexts.")
+        return cast("Mapping[str, Any]", self.value)
+
+    def text(self, key: str, default: str | None = None) -> str:
+        value = self.mapping().get(key) or default
+        if not isinstance(value, str) or (value == "" and default is None):
+            found = "is not set" if value is None else f"is {value!r}, not text"
+            raise KubeconfigError(f"{self.place(key)} {found}")
+        return value
+
+    def refuse(self, keys: Mapping[str, str]) -> None:
+        for key, why in keys.items():
+            if self.mapping().get(key):
+                raise KubeconfigError(
+                    f"{self.place(key)} can't be used: {why}",
+                    "Allowed: client-certificate, client-key, token, tokenFile; certificate-authority, server.",
+                )
+
+    def named(self, section: str, name: str, inner: str) -> _Node:
+        """The mapping `inner` of the entry of that name, e.g. the `user` of the entry of `users` called `kubelet`."""
+        entries = self.mapping().get(section)
+        entries = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+        for entry in entries:
+            if entry.get("name") == name:
+                return _Node(self.path, f"{section}[{name}].{inner}", entry.get(inner))
+        known = ", ".join(sorted(str(entry.get("name")) for entry in entries)) or "none"
+        raise KubeconfigError(f"{self.place(section)} has no entry named {name!r}", f"There are: {known}.")
+
+    def material(self, key: str) -> Material | None:
+        """Embedded data wins over a file, as in kubectl."""
+        if self.mapping().get(f"{key}-data"):
+            place = self.place(f"{key}-data")
+            try:
+                return Material(place, data=base64.b64decode(self.text(f"{key}-data"), validate=True))
+            except (binascii.Error, ValueError) as error:
+                raise KubeconfigError(f"{place} is not base64: {error}") from None
+        return self.file(key)
+
+    def file(self, key: str) -> Material | None:
+        """A file's path is relative to the kubeconfig."""
+        if not self.mapping().get(key):
+            return None
+        path = os.path.join(os.path.dirname(self.path), self.text(key))
+        return Material(self.place(key), path=path)
+
+    def token(self) -> Material | None:
+        """tokenFile wins over token, as in kubectl: it is the one that rotates."""
+        if self.mapping().get("tokenFile") or not self.mapping().get("token"):
+            return self.file("tokenFile")
+        return Material(self.place("token"), data=self.text("token").encode())

@@ -1,0 +1,109 @@
+"""A TCP connection with TLS on it, made of plain socket operations.
+
+asyncio's own TLS transports keep buffers, timers and half-closed connections of their own, different in each Python
+version. Here every await is one socket operation, so a deadline can end it anywhere, and closing closes the descriptor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from typing import Callable, TypeVar
+
+T = TypeVar("T")
+
+CHUNK_BYTES = 65536
+# A far side that vanished without a word is noticed within about 11 seconds.
+KEEPALIVE = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 5),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 2),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
+    (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 11000),
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+)
+
+
+class Stream:
+    """Bytes to and from one server. Raises OSError when the network fails and ssl.SSLError when TLS does."""
+
+    def __init__(self, sock: socket.socket, context: ssl.SSLContext, server_name: str) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._socket = sock
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_name)
+
+    @classmethod
+    async def connect(cls, address: str, port: int, context: ssl.SSLContext, server_name: str) -> Stream:
+        """Connect to an address literal and shake hands. Nothing stays open if this fails or is cancelled."""
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        try:
+            for level, option, value in KEEPALIVE:
+                sock.setsockopt(level, option, value)
+            await asyncio.get_running_loop().sock_connect(sock, (address, port))
+            stream = cls(sock, context, server_name)
+            await stream._drive(stream._tls.do_handshake)
+            return stream
+        except BaseException:
+            sock.close()
+            raise
+
+    async def send(self, data: bytes) -> None:
+        """Hand all of `data` to the kernel."""
+        await self._drive(lambda: self._tls.write(data))
+
+    async def receive(self) -> bytes:
+        """The next bytes, or b"" when the server has closed the connection."""
+        try:
+            return await self._drive(lambda: self._tls.read(CHUNK_BYTES))
+        except (ssl.SSLEOFError, ssl.SSLZeroReturnError):
+            return b""
+
+    def stale(self) -> bool:
+        """Whether an idle connection is of no more use: the server closed it, or said something that nobody asked."""
+        try:
+            while True:
+                data = self._socket.recv(CHUNK_BYTES)
+                if not data:
+                    return True
+                self._incoming.write(data)
+        except BlockingIOError:
+            pass
+        except OSError:
+            return True
+        try:
+            self._tls.read(1)
+        except ssl.SSLWantReadError:
+            return False  # at most TLS housekeeping, such as session tickets, was waiting
+        except ssl.SSLError:
+            return True
+        return True
+
+    def close(self) -> None:
+        """Close at once; nothing is awaited and nothing lingers."""
+        self._socket.close()
+
+    async def _drive(self, operation: Callable[[], T]) -> T:
+        """Run a TLS operation, moving bytes between it and the socket until it is done."""
+        while True:
+            try:
+                result = operation()
+            except ssl.SSLWantReadError:
+                await self._flush()
+                data = await self._loop.sock_recv(self._socket, CHUNK_BYTES)
+                if data:
+                    self._incoming.write(data)
+                else:
+                    self._incoming.write_eof()
+            except ssl.SSLError:
+                await self._flush()  # the alert that tells the server why
+                raise
+            else:
+                await self._flush()
+                return result
+
+    async def _flush(self) -> None:
+        if self._outgoing.pending:
+            await self._loop.sock_sendall(self._socket, self._outgoing.read())

@@ -1,0 +1,200 @@
+"""Exchanges with the API servers of one cluster: connections kept and dialled, deadlines, and typed failures."""
+
+from __future__ import annotations
+
+import contextlib
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import h11
+
+from .. import __version__
+from . import failure
+from .connection import Connection, Head
+from .credentials import Credentials, Identity
+from .deadline import Deadline, TimedOut
+from .kubeconfig import Endpoint, Kubeconfig
+from .outcome import ApiError, Outcome
+from .resolve import Resolver
+from .stream import Stream
+
+MAX_IDLE = 2
+WIRE_ERRORS = (OSError, ssl.SSLError, h11.RemoteProtocolError, TimedOut)
+# What one server answers and another of the same cluster may not: the next exchange begins with the next server.
+TRY_ANOTHER = (Outcome.UNREACHABLE, Outcome.TIMED_OUT, Outcome.TLS_REFUSED, Outcome.SERVER_ERROR, Outcome.GARBAGE)
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request, and the words that begin every sentence about its failure."""
+
+    what: str
+    method: str
+    target: str
+    body: bytes = b""
+    content_type: str = "application/json"
+
+    @property
+    def write(self) -> bool:
+        """Whether it may change something, so that it is never sent twice."""
+        return self.method != "GET"
+
+
+@dataclass
+class _Attempt:
+    """How far an exchange has come: where it is going, and over which connection."""
+
+    where: str = ""
+    connection: Connection | None = None
+
+
+class Transport:
+    """Keeps at most MAX_IDLE connections. Nothing here retries but one thing: a read on a connection found closed."""
+
+    def __init__(self, kubeconfig: Kubeconfig) -> None:
+        self._endpoints = kubeconfig.endpoints
+        self._server_name = kubeconfig.tls_server_name
+        self._credentials = Credentials(kubeconfig)
+        self._resolver = Resolver()
+        self._idle: list[Connection] = []
+        self._turn, self._choices = 0, 0
+
+    async def exchange(self, request: Request, *, deadline_seconds: float, limit_bytes: int) -> bytes:
+        """The body of a successful reply. Connect, TLS, head and body together end by the deadline."""
+        with self._attempt(request) as attempt, Deadline(deadline_seconds) as deadline:
+            connection, head = await self._begin(attempt, request, deadline)
+            body = await self._body(request, connection, head, limit_bytes)
+            self._check(request, connection, head, body)
+            return body
+
+    async def open(self, request: Request, *, deadline_seconds: float, limit_bytes: int) -> Connection:
+        """A connection on which a successful reply has begun; whoever reads its body closes it."""
+        with self._attempt(request) as attempt:
+            with Deadline(deadline_seconds) as deadline:
+                connection, head = await self._begin(attempt, request, deadline)
+                if not 200 <= head.status < 300:
+                    self._check(request, connection, head, await self._body(request, connection, head, limit_bytes))
+            attempt.connection = None
+            return connection
+
+    def close(self) -> None:
+        """Drop the idle connections."""
+        while self._idle:
+            self._idle.pop().close()
+
+    @property
+    def trouble(self) -> str:
+        """What keeps rotated credentials from being used, or nothing."""
+        return self._credentials.trouble
+
+    @contextlib.contextmanager
+    def _attempt(self, request: Request) -> Iterator[_Attempt]:
+        attempt = _Attempt()
+        try:
+            yield attempt
+        except WIRE_ERRORS as error:
+            outcome, detail = failure.from_exception(error)
+            sent = attempt.connection is not None and attempt.connection.request_sent
+            raise self._failed(request, outcome, f"{attempt.where}: {detail}", sent) from None
+        finally:
+            if attempt.connection is not None:
+                self._give_back(attempt.connection)
+
+    def _failed(self, request: Request, outcome: Outcome, detail: str, sent: bool) -> ApiError:
+        self._another_turn(outcome)
+        return ApiError(outcome, f"{request.what}: {outcome.value} ({detail})", may_be_done=request.write and sent)
+
+    def _check(self, request: Request, connection: Connection, head: Head, body: bytes) -> None:
+        if not 200 <= head.status < 300:
+            error = failure.from_reply(head, body, request.what, connection.endpoint.url, write=request.write)
+            self._another_turn(error.outcome)
+            raise error
+
+    def _another_turn(self, outcome: Outcome) -> None:
+        if outcome in TRY_ANOTHER and self._choices > 1:
+            self._turn += 1
+            self.close()
+
+    async def _begin(self, attempt: _Attempt, request: Request, deadline: Deadline) -> tuple[Connection, Head]:
+        identity = self._credentials.current()
+        kept = self._take_idle(identity)
+        if kept is not None:
+            attempt.connection, attempt.where = kept, kept.endpoint.url
+            try:
+                return kept, await self._send(kept, request, identity)
+            except WIRE_ERRORS:
+                if request.write or kept.received_bytes:
+                    raise
+                kept.close()  # closed by the server while idle: a read may be sent once more
+        attempt.connection = None
+        connection = attempt.connection = await self._dial(attempt, request, identity, deadline)
+        return connection, await self._send(connection, request, identity)
+
+    async def _send(self, connection: Connection, request: Request, identity: Identity) -> Head:
+        headers = {"User-Agent": f"pp-hostd/{__version__}", "Accept": "application/json"}
+        if identity.token:
+            headers["Authorization"] = f"Bearer {identity.token}"
+        if request.body:
+            headers["Content-Type"] = request.content_type
+        return await connection.request(request.method, request.target, headers, request.body)
+
+    async def _body(self, request: Request, connection: Connection, head: Head, limit_bytes: int) -> bytes:
+        parts: list[bytes] = []
+        announced = head.headers.get("content-length", "0")
+        while connection.received_bytes <= limit_bytes and int(announced) <= limit_bytes:
+            part = await connection.read()
+            if not part:
+                return b"".join(parts)
+            parts.append(part)
+        detail = f"{connection.endpoint.url}: its reply is larger than {limit_bytes} bytes, the most that is taken"
+        raise self._failed(request, Outcome.GARBAGE, detail, connection.request_sent)
+
+    def _take_idle(self, identity: Identity) -> Connection | None:
+        while self._idle:
+            connection = self._idle.pop()
+            # A rotated certificate means a new context: connections made with the old one are not used again.
+            if connection.context is identity.context and not connection.stale():
+                return connection
+            connection.close()
+        return None
+
+    def _give_back(self, connection: Connection) -> None:
+        if connection.finished and len(self._idle) < MAX_IDLE:
+            self._idle.append(connection)
+        else:
+            connection.close()
+
+    async def _dial(self, attempt: _Attempt, request: Request, identity: Identity, deadline: Deadline) -> Connection:
+        """A new connection: every address of every server in turn, each with its share of what time is left."""
+        refusals: list[tuple[Outcome, str]] = []
+        candidates = await self._candidates(deadline, refusals)
+        self._choices = len(candidates)
+        for step in range(self._choices):
+            turn = (self._turn + step) % self._choices
+            endpoint, address = candidates[turn]
+            attempt.where = endpoint.url if address == endpoint.host else f"{endpoint.url} at {address}"
+            try:
+                with Deadline(deadline.remaining_seconds() / (self._choices - step)):
+                    name = self._server_name or endpoint.host
+                    stream = await Stream.connect(address, endpoint.port, identity.context, name)
+            except WIRE_ERRORS as error:
+                outcome, detail = failure.from_exception(error)
+                refusals.append((outcome, f"{attempt.where}: {detail}"))
+            else:
+                self._turn = turn
+                return Connection(stream, endpoint, identity.context)
+        raise self._failed(request, refusals[-1][0], "; ".join(detail for _, detail in refusals), sent=False)
+
+    async def _candidates(self, deadline: Deadline, refusals: list[tuple[Outcome, str]]) -> list[tuple[Endpoint, str]]:
+        """Every address there is to try. A name that can't be resolved is a refusal, and the others still count."""
+        found: list[tuple[Endpoint, str]] = []
+        share = 1 / (2 * len(self._endpoints))
+        for endpoint in self._endpoints:
+            try:
+                addresses = await self._resolver.addresses(endpoint.host, deadline.remaining_seconds() * share)
+            except OSError as error:
+                refusals.append((Outcome.UNREACHABLE, f"{endpoint.url}: {error}"))
+            else:
+                found += [(endpoint, address) for address in addresses]
+        return found

@@ -1,0 +1,164 @@
+"""A watch that goes on: a list, then its changes, resumed after every interruption and begun anew after a 410.
+
+A watch can condemn, never acquit (rule 1): what it says is news, not proof. The consumer sees every interruption.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import os
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Union
+
+from .client import ApiClient, Json, decode, selection
+from .connection import Connection
+from .deadline import Deadline, TimedOut
+from .failure import from_exception
+from .outcome import ApiError, Outcome
+from .resources import Resource
+from .transport import WIRE_ERRORS
+
+# The server ends a watch itself after this long. Bookmarks come about once a minute, so silence of more is a fault.
+TIMEOUT_SECONDS = 240
+INACTIVITY_SECONDS = 90.0
+LINE_LIMIT_BYTES = 8 * 1024 * 1024
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.25, 8.0
+
+
+class ChangeKind(enum.Enum):
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All objects that match, as one list: replaces everything the watch said before."""
+
+    items: list[Json]
+    resource_version: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """One object was added, modified or deleted."""
+
+    kind: ChangeKind
+    object: Json
+
+
+@dataclass(frozen=True)
+class Bookmark:
+    """Nothing has changed up to this version."""
+
+    resource_version: str
+
+
+@dataclass(frozen=True)
+class Interrupted:
+    """The watch broke off. It goes on by itself, without loss if no Snapshot follows."""
+
+    error: ApiError
+
+
+Event = Union[Snapshot, Change, Bookmark, Interrupted]
+
+
+async def watch(
+    client: ApiClient,
+    resource: Resource,
+    *,
+    namespace: str | None = None,
+    label_selector: str = "",
+    field_selector: str = "",
+    resource_version: str | None = None,
+    timeout_seconds: int = TIMEOUT_SECONDS,
+    inactivity_seconds: float = INACTIVITY_SECONDS,
+) -> AsyncIterator[Event]:
+    """Every change from `resource_version` on, or a Snapshot first. Ends only when its consumer stops."""
+    version = resource_version
+    query = {
+        **selection(label_selector, field_selector),
+        "watch": "true",
+        "allowWatchBookmarks": "true",
+        "timeoutSeconds": str(timeout_seconds),
+    }
+    pause_seconds = FIRST_PAUSE_SECONDS
+    while True:
+        least_pause_seconds = 0.0
+        try:
+            if version is None:
+                listing = await client.list(
+                    resource, namespace=namespace, label_selector=label_selector, field_selector=field_selector
+                )
+                version = listing.resource_version
+                yield Snapshot(listing.items, version)
+            connection = await client.open_watch(resource, namespace, {**query, "resourceVersion": version})
+            try:
+                async for event in _events(connection, resource, inactivity_seconds):
+                    version = _version(event)
+                    pause_seconds = FIRST_PAUSE_SECONDS
+                    yield event
+            finally:
+                connection.close()
+        except ApiError as error:
+            if error.outcome is Outcome.GONE:
+                version = None
+            least_pause_seconds = error.retry_after_seconds or 0.0
+            yield Interrupted(error)
+        await asyncio.sleep(max(least_pause_seconds, pause_seconds * _jitter()))
+        pause_seconds = min(pause_seconds * 2, LONGEST_PAUSE_SECONDS)
+
+
+async def _events(
+    connection: Connection, resource: Resource, inactivity_seconds: float
+) -> AsyncIterator[Change | Bookmark]:
+    """The events of one stream until the server ends it. One that breaks, stalls or talks nonsense is an ApiError."""
+    what = f"watching {resource.plural}"
+    rest = b""
+    while True:
+        try:
+            with Deadline(inactivity_seconds):
+                data = await connection.read()
+        except WIRE_ERRORS as error:
+            outcome, detail = from_exception(error)
+            if isinstance(error, TimedOut):
+                detail = f"nothing was heard for {inactivity_seconds:g} s"
+            raise ApiError(outcome, f"{what}: {outcome.value} ({connection.endpoint.url}: {detail})") from None
+        if not data:
+            return
+        *lines, rest = (rest + data).split(b"\n")
+        for line in lines:
+            yield _event(line, resource, what)
+        if len(rest) > LINE_LIMIT_BYTES:
+            raise ApiError(Outcome.GARBAGE, f"{what}: garbage (one event is larger than {LINE_LIMIT_BYTES} bytes)")
+
+
+def _event(line: bytes, resource: Resource, what: str) -> Change | Bookmark:
+    event = decode(line, what)
+    kind, found = event.get("type"), event.get("object")
+    metadata = found.get("metadata") if isinstance(found, dict) else None
+    if kind == "ERROR" and isinstance(found, dict):
+        outcome = Outcome.GONE if found.get("code") == 410 else Outcome.SERVER_ERROR
+        raise ApiError(outcome, f"{what}: {outcome.value} ({found.get('message')})", reason=str(found.get("reason")))
+    if not isinstance(found, dict) or not isinstance(metadata, dict) or found.get("kind") != resource.kind:
+        raise ApiError(Outcome.GARBAGE, f"{what}: garbage (an event without an object of kind {resource.kind})")
+    if kind == "BOOKMARK":
+        return Bookmark(str(metadata.get("resourceVersion")))
+    try:
+        return Change(ChangeKind(kind), found)
+    except ValueError:
+        raise ApiError(Outcome.GARBAGE, f"{what}: garbage (an event of the unknown type {kind!r})") from None
+
+
+def _version(event: Change | Bookmark) -> str:
+    if isinstance(event, Bookmark):
+        return event.resource_version
+    return str(event.object["metadata"].get("resourceVersion"))
+
+
+def _jitter() -> float:
+    """Between 0.5 and 1: thousands of hosts must not come back in step."""
+    return 0.5 + os.urandom(1)[0] / 510
