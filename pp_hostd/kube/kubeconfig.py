@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-import yaml
-
 from ..errors import UserError
 from ..files import read_whole
+from . import yaml_document
 
 LIMIT_BYTES = 1024 * 1024
 REFUSED_FOR_USERS = {
@@ -122,12 +121,10 @@ def endpoint(url: str, place: str) -> Endpoint:
 
 def _parse(path: str, data: bytes) -> Any:
     try:
-        return yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.MarkedYAMLError as error:
-        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise KubeconfigError(f"{path}{line}: is not YAML: {error.problem}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise KubeconfigError(f"{path}: is not YAML: {str(error).splitlines()[0]}") from None
+        return yaml_document.parse(data)
+    except yaml_document.YamlError as error:
+        line = f", line {error.line}" if error.line else ""
+        raise KubeconfigError(f"{path}{line}: is not YAML: {error.reason}") from None
 
 
 @dataclass(frozen=True)
