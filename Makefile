@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 SOURCES := pp_hostd tests
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint demo bench docs controlplane clean
+.PHONY: help test suite lint demo bench docs controlplane clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,7 +17,11 @@ $(STAMP): pyproject.toml
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-test: lint controlplane ## the linters and the whole suite, on the embedded API and on a real control plane (no root)
+test: lint suite ## the linters and the whole suite, on the embedded API and on a real control plane (no root)
+	@echo "make test: all passed. Not part of it: make bench (locks memory: root, or a high ulimit -l), and the suite"
+	@echo "under another Python: make suite PYTHON=python3.9 VENV=.venv-3.9 (.ci/run runs both)"
+
+suite: controlplane ## the suite without the linters; PYTHON= and VENV= choose another Python, ARGS= goes to pytest
 	$(BIN)/pytest $(ARGS)
 
 lint: $(STAMP) ## the quick part: ruff, mypy --strict, vermin, import contracts
@@ -40,4 +44,4 @@ docs: $(STAMP) ## write etc/pp-hostd.toml and docs/settings.md from the table of
 	@$(BIN)/python -m pp_hostd.reference
 
 clean: ## remove the virtual environment and the tools' caches (the built control plane stays in its cache)
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info
+	rm -rf .venv .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info
