@@ -21,25 +21,24 @@ class FileError(UserError):
 
 
 def read_whole(path: str, limit_bytes: int) -> bytes:
-    """The file's bytes. Opens without blocking, so that a FIFO in its place is refused and not waited for."""
+    """The file's bytes. Looks before it opens: opening alone would arm a watchdog, or wait for a FIFO's other end."""
     try:
+        _refuse_other_kinds(path, os.stat(path).st_mode)
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            _refuse_other_kinds(path, os.fstat(descriptor).st_mode)
+            data = file.read(limit_bytes + 1)
     except (OSError, ValueError) as error:
         raise FileError(f"{path}: {_why(path, error)}") from None
-    try:
-        mode = os.fstat(descriptor).st_mode
-        if not stat.S_ISREG(mode):
-            kind = next((name for is_kind, name in KINDS if is_kind(mode)), "not a regular file")
-            raise FileError(f"{path}: is {kind}; a regular file is needed")
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            data = file.read(limit_bytes + 1)
-    except OSError as error:
-        raise FileError(f"{path}: {_why(path, error)}") from None
-    finally:
-        os.close(descriptor)
     if len(data) > limit_bytes:
         raise FileError(f"{path}: is larger than {limit_bytes // 1024} KiB, the most that is read")
     return data
+
+
+def _refuse_other_kinds(path: str, mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        kind = next((name for is_kind, name in KINDS if is_kind(mode)), "not a regular file")
+        raise FileError(f"{path}: is {kind}; a regular file is needed")
 
 
 def _why(path: str, error: Exception) -> str:

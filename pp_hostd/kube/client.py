@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Callable
 from urllib.parse import urlencode
 
 from .connection import Connection
 from .kubeconfig import Kubeconfig
-from .outcome import ApiError, Outcome
+from .outcome import ApiError, Garbage, Outcome
 from .resources import Resource
 from .transport import Request, Transport
 
@@ -58,8 +59,7 @@ class ApiClient:
     async def get(self, resource: Resource, name: str, *, namespace: str | None = None) -> Json:
         """Read one object."""
         what = f"reading {resource.describe(namespace, name)}"
-        reply = await self._call(what, "GET", resource.path(namespace, name))
-        return _expect(reply, resource, what, name)
+        return await self._call(what, "GET", resource.path(namespace, name), check=partial(_expect, resource, name))
 
     async def list(
         self,
@@ -102,15 +102,15 @@ class ApiClient:
         what = f"listing {resource.describe(namespace)}"
         query = selection(label_selector, field_selector)
         query.update({"limit": str(limit), **({"continue": continue_token} if continue_token else {})})
-        reply = await self._call(what, "GET", f"{resource.path(namespace)}?{urlencode(query)}")
-        return _page(reply, resource, what)
+        target = f"{resource.path(namespace)}?{urlencode(query)}"
+        return _page(resource, await self._call(what, "GET", target, check=partial(_expect_list, resource)))
 
     async def create(self, resource: Resource, body: Json, *, namespace: str | None = None) -> Json:
         """Create an object. A name that is taken is a conflict with reason AlreadyExists."""
         name = _metadata(body).get("name") or _metadata(body).get("generateName")
         what = f"creating {resource.describe(namespace, str(name))}"
-        reply = await self._call(what, "POST", resource.path(namespace), _typed(body, resource))
-        return _expect(reply, resource, what)
+        check = partial(_expect, resource, None)
+        return await self._call(what, "POST", resource.path(namespace), _typed(body, resource), check=check)
 
     async def update(
         self, resource: Resource, body: Json, *, namespace: str | None = None, subresource: str | None = None
@@ -118,8 +118,8 @@ class ApiClient:
         """Replace an object; with metadata.resourceVersion set, only if it is still that one."""
         name = str(_metadata(body).get("name"))
         what = f"updating {resource.describe(namespace, name)}"
-        reply = await self._call(what, "PUT", resource.path(namespace, name, subresource), _typed(body, resource))
-        return _expect(reply, resource, what, name)
+        path, check = resource.path(namespace, name, subresource), partial(_expect, resource, name)
+        return await self._call(what, "PUT", path, _typed(body, resource), check=check)
 
     async def patch(
         self,
@@ -132,9 +132,8 @@ class ApiClient:
     ) -> Json:
         """Merge-patch an object; with metadata.resourceVersion in the patch, only if it is still that one."""
         what = f"patching {resource.describe(namespace, name)}"
-        path = resource.path(namespace, name, subresource)
-        reply = await self._call(what, "PATCH", path, patch, content_type=MERGE_PATCH)
-        return _expect(reply, resource, what, name)
+        path, check = resource.path(namespace, name, subresource), partial(_expect, resource, name)
+        return await self._call(what, "PATCH", path, patch, content_type=MERGE_PATCH, check=check)
 
     async def delete(
         self,
@@ -178,14 +177,21 @@ class ApiClient:
         target: str,
         body: bytes | Json | None = None,
         content_type: str = "application/json",
+        check: Callable[[Json], None] | None = None,
     ) -> Json:
+        def accept(data: bytes) -> Json:
+            reply = decode(data)
+            if check is not None:
+                check(reply)
+            return reply
+
         data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-        reply = await self._transport.exchange(
+        return await self._transport.exchange(
             Request(what, method, target, data, content_type),
             deadline_seconds=self.deadline_seconds,
             limit_bytes=REPLY_LIMIT_BYTES,
+            accept=accept,
         )
-        return decode(reply, what, may_be_done=method != "GET")
 
 
 def selection(label_selector: str, field_selector: str) -> dict[str, str]:
@@ -194,34 +200,40 @@ def selection(label_selector: str, field_selector: str) -> dict[str, str]:
     return {key: value for key, value in chosen.items() if value}
 
 
-def decode(data: bytes, what: str, *, may_be_done: bool = False) -> Json:
-    """A JSON object, or the outcome `garbage`."""
+def decode(data: bytes | bytearray) -> Json:
+    """A JSON object, or Garbage."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
-        raise ApiError(Outcome.GARBAGE, f"{what}: garbage (the reply is not JSON)", may_be_done=may_be_done) from None
+        raise Garbage("the reply is not JSON") from None
     if not isinstance(value, dict):
-        raise ApiError(
-            Outcome.GARBAGE, f"{what}: garbage (the reply is JSON, but not an object)", may_be_done=may_be_done
-        )
+        raise Garbage("the reply is JSON, but not an object")
     return value
 
 
-def _expect(reply: Json, resource: Resource, what: str, name: str | None = None) -> Json:
-    """The reply, if it is an object of the kind and name that were asked for: a lying server proves nothing."""
+def _expect(resource: Resource, name: str | None, reply: Json) -> None:
+    """Garbage unless the reply is of the kind and name that were asked for: a lying server proves nothing."""
+    _expect_kind(reply, resource.api_version, resource.kind)
+    found = _metadata(reply).get("name")
+    if name is not None and found != name:
+        raise Garbage(f"the reply is {resource.kind} {found}, not {resource.kind} {name}")
+
+
+def _expect_list(resource: Resource, reply: Json) -> None:
+    _expect_kind(reply, resource.api_version, f"{resource.kind}List")
+    items = reply.get("items")
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        raise Garbage(f"the reply is a {resource.kind}List whose items are not a list of objects")
+
+
+def _expect_kind(reply: Json, api_version: str, kind: str) -> None:
     found = f"{reply.get('apiVersion')} {reply.get('kind')}"
-    if found != f"{resource.api_version} {resource.kind}":
-        raise _wrong(what, found, f"{resource.api_version} {resource.kind}")
-    if name is not None and _metadata(reply).get("name") != name:
-        raise _wrong(what, f"{resource.kind} {_metadata(reply).get('name')}", f"{resource.kind} {name}")
-    return reply
+    if found != f"{api_version} {kind}":
+        raise Garbage(f"the reply is {found}, not {api_version} {kind}")
 
 
-def _page(reply: Json, resource: Resource, what: str) -> Page:
-    kind = f"{resource.kind}List"
-    items, metadata = reply.get("items"), _metadata(reply)
-    if reply.get("kind") != kind or not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise _wrong(what, f"{reply.get('apiVersion')} {reply.get('kind')}", f"{resource.api_version} {kind}")
+def _page(resource: Resource, reply: Json) -> Page:
+    items, metadata = reply["items"], _metadata(reply)
     for item in items:  # the API leaves these out of lists
         item.update(apiVersion=resource.api_version, kind=resource.kind)
     remaining = metadata.get("remainingItemCount")
@@ -231,10 +243,6 @@ def _page(reply: Json, resource: Resource, what: str) -> Page:
         str(metadata.get("continue") or ""),
         remaining if isinstance(remaining, int) else None,
     )
-
-
-def _wrong(what: str, found: str, asked: str) -> ApiError:
-    return ApiError(Outcome.GARBAGE, f"{what}: garbage (the reply is {found}, not {asked})")
 
 
 def _metadata(body: Json) -> Json:

@@ -72,7 +72,7 @@ class Credentials:
         else:
             try:
                 context.load_verify_locations(cadata=_pem(authority))
-            except ssl.SSLError as error:
+            except (ssl.SSLError, ValueError) as error:
                 raise KubeconfigError(f"{_named(authority)} is no certificate authority: {_plain(error)}") from None
         if self._kubeconfig.certificate is not None and self._kubeconfig.key is not None:
             self._load_pair(context, self._kubeconfig.certificate, self._kubeconfig.key)
@@ -93,7 +93,10 @@ class Credentials:
         try:
             _load_chain(context, pem, key_pem)
         except ssl.SSLError as error:
-            raise KubeconfigError(f"{_named(key)} does not fit the client certificate: {_plain(error)}") from None
+            raise KubeconfigError(
+                f"{_named(key)} can't be used with the client certificate: {_plain(error)}",
+                "Allowed: the private key of that certificate, in PEM and not encrypted.",
+            ) from None
 
 
 def _load_chain(context: ssl.SSLContext, pem: str, key_pem: str) -> None:
@@ -121,7 +124,7 @@ def _signature(paths: tuple[str, ...]) -> Signature:
         try:
             status = os.stat(path)
             found.append((status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
-        except OSError:
+        except (OSError, ValueError):
             found.append(())
     return tuple(found)
 
@@ -134,15 +137,13 @@ def _read(material: Material) -> bytes:
 
 
 def _pem(material: Material) -> str:
-    try:
-        return _read(material).decode("ascii")
-    except UnicodeDecodeError:
-        raise KubeconfigError(f"{_named(material)} is not PEM text") from None
+    """PEM is ASCII; what else there is stands outside its blocks, such as an authority's name in its own script."""
+    return _read(material).decode("ascii", "ignore")
 
 
 def _named(material: Material) -> str:
     return f"{material.place} ({material.path})" if material.path else material.place
 
 
-def _plain(error: ssl.SSLError) -> str:
-    return str(error.reason or error.args[-1]).replace("_", " ").lower()
+def _plain(error: ValueError | ssl.SSLError) -> str:
+    return str(getattr(error, "reason", None) or error.args[-1]).replace("_", " ").lower()

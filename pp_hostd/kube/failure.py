@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import ssl
 from typing import Any
 
@@ -10,7 +11,7 @@ import h11
 
 from .connection import Broken, Head
 from .deadline import TimedOut
-from .outcome import ApiError, Outcome
+from .outcome import ApiError, Garbage, Outcome
 
 BY_STATUS = {
     401: Outcome.UNAUTHORIZED,
@@ -38,7 +39,10 @@ def from_exception(error: BaseException) -> tuple[Outcome, str]:
         return Outcome.UNREACHABLE, str(error)
     if isinstance(error, h11.RemoteProtocolError):
         return Outcome.GARBAGE, f"its reply is not HTTP: {quoted(str(error))}"
-    return Outcome.UNREACHABLE, (getattr(error, "strerror", None) or str(error)).lower()
+    if isinstance(error, Garbage):
+        return Outcome.GARBAGE, quoted(str(error))
+    number = getattr(error, "errno", None)
+    return Outcome.UNREACHABLE, os.strerror(number).lower() if number else str(error)
 
 
 def from_reply(head: Head, body: bytes, what: str, where: str, *, write: bool) -> ApiError:

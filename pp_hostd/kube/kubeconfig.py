@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -17,8 +18,10 @@ from urllib.parse import urlsplit
 from ..errors import UserError
 from ..files import read_whole
 from . import yaml_document
+from .resolve import is_address
 
 LIMIT_BYTES = 1024 * 1024
+HOST_NAME = re.compile(r"[a-z0-9_][a-z0-9_-]{0,62}(\.[a-z0-9_][a-z0-9_-]{0,62})*", re.IGNORECASE)
 REFUSED_FOR_USERS = {
     "exec": "it would run another program for each credential",
     "auth-provider": "it is a plug-in of kubectl's, gone since Kubernetes 1.26",
@@ -97,7 +100,7 @@ def load(path: str, servers: Sequence[str] = ()) -> Kubeconfig:
     return Kubeconfig(
         path=path,
         endpoints=(first, *(endpoint(server, "api.servers") for server in servers)),
-        tls_server_name=cluster.text("tls-server-name", default=""),
+        tls_server_name=cluster.host("tls-server-name"),
         authority=cluster.material("certificate-authority"),
         certificate=certificate,
         key=key,
@@ -109,14 +112,19 @@ def endpoint(url: str, place: str) -> Endpoint:
     """An API server's URL in parts. Only https: over anything else an answer proves nothing."""
     try:
         parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port or 443
+        host, port = parts.hostname or "", 443 if parts.port is None else parts.port
     except ValueError:
         parts, host, port = urlsplit(""), "", 0
-    if parts.scheme != "https" or not host or parts.query or parts.fragment or parts.username:
+    plain = re.fullmatch("[!-~]+", url) and "@" not in parts.netloc and not parts.query and not parts.fragment
+    if not plain or parts.scheme != "https" or not port or not _is_host(host):
         raise KubeconfigError(
             f"{place}: {url!r} is not the URL of an API server", "Allowed: https://HOST[:PORT][/PATH]"
         )
     return Endpoint(url=url, host=host, port=port, prefix=parts.path.rstrip("/"))
+
+
+def _is_host(text: str) -> bool:
+    return is_address(text) or (len(text) < 254 and HOST_NAME.fullmatch(text) is not None)
 
 
 def _parse(path: str, data: bytes) -> Any:
@@ -149,8 +157,15 @@ class _Node:
     def text(self, key: str, default: str | None = None) -> str:
         value = self.mapping().get(key) or default
         if not isinstance(value, str) or (value == "" and default is None):
-            found = "is not set" if value is None else f"is {value!r}, not text"
+            found = "is not set" if value is None else f"is of type {type(value).__name__}, not text"
             raise KubeconfigError(f"{self.place(key)} {found}")
+        return value
+
+    def host(self, key: str) -> str:
+        """A host name or address, or nothing."""
+        value = self.text(key, default="")
+        if value and not _is_host(value):
+            raise KubeconfigError(f"{self.place(key)}: {value!r} is neither a host name nor an address")
         return value
 
     def refuse(self, keys: Mapping[str, str]) -> None:
@@ -168,7 +183,8 @@ class _Node:
         for entry in entries:
             if entry.get("name") == name:
                 return _Node(self.path, f"{section}[{name}].{inner}", entry.get(inner))
-        known = ", ".join(sorted(str(entry.get("name")) for entry in entries)) or "none"
+        names = [entry.get("name") for entry in entries]
+        known = ", ".join(sorted(known for known in names if isinstance(known, str))) or "none"
         raise KubeconfigError(f"{self.place(section)} has no entry named {name!r}", f"There are: {known}.")
 
     def material(self, key: str) -> Material | None:
@@ -176,7 +192,9 @@ class _Node:
         if self.mapping().get(f"{key}-data"):
             place = self.place(f"{key}-data")
             try:
-                return Material(place, data=base64.b64decode(self.text(f"{key}-data"), validate=True))
+                # kubectl forgives line breaks, and nothing else.
+                text = self.text(f"{key}-data").replace("\n", "")
+                return Material(place, data=base64.b64decode(text, validate=True))
             except (binascii.Error, ValueError) as error:
                 raise KubeconfigError(f"{place} is not base64: {error}") from None
         return self.file(key)
@@ -192,4 +210,4 @@ class _Node:
         """tokenFile wins over token, as in kubectl: it is the one that rotates."""
         if self.mapping().get("tokenFile") or not self.mapping().get("token"):
             return self.file("tokenFile")
-        return Material(self.place("token"), data=self.text("token").encode())
+        return Material(self.place("token"), data=self.text("token").encode("utf-8", "surrogatepass"))

@@ -22,6 +22,10 @@ class Outcome(enum.Enum):
     GARBAGE = "garbage"
 
 
+class Garbage(Exception):
+    """A reply that makes no sense; the message says in which way."""
+
+
 class ApiError(Exception):
     """One failed exchange: its outcome, and a sentence that says what happened, to what, and where.
 

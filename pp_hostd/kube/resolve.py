@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 
 from .deadline import Deadline, TimedOut
 
@@ -18,6 +19,7 @@ import socket, sys
 found = socket.getaddrinfo(sys.argv[1], None, type=socket.SOCK_STREAM)
 print("\\n".join(dict.fromkeys(entry[4][0] for entry in found)))
 """
+COMMAND = (sys.executable, "-I", "-S", "-c", CHILD)
 
 
 def is_address(host: str) -> bool:
@@ -32,7 +34,9 @@ def is_address(host: str) -> bool:
 class Resolver:
     """Remembers the last good answer for each name, and uses it when no better one can be had in time."""
 
-    def __init__(self) -> None:
+    def __init__(self, command: Sequence[str] = COMMAND) -> None:
+        """`command` gets the name as its last argument and prints one address a line."""
+        self._command = command
         self._known: dict[str, tuple[float, list[str]]] = {}
 
     async def addresses(self, host: str, deadline_seconds: float) -> list[str]:
@@ -44,7 +48,7 @@ class Resolver:
         if last_good and now - asked_at < FRESH_SECONDS:
             return last_good
         try:
-            found = await _ask_child(host, deadline_seconds)
+            found = await _ask_child([*self._command, host], deadline_seconds)
         except (OSError, TimedOut) as error:
             if last_good:
                 return last_good
@@ -53,9 +57,9 @@ class Resolver:
         return found
 
 
-async def _ask_child(host: str, deadline_seconds: float) -> list[str]:
+async def _ask_child(command: list[str], deadline_seconds: float) -> list[str]:
     child = subprocess.Popen(  # noqa: ASYNC220  (asyncio's own would start a thread per child on Python 3.9 to 3.11)
-        [sys.executable, "-I", "-S", "-c", CHILD, host],
+        command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -7,13 +7,15 @@ version. Here every await is one socket operation, so a deadline can end it anyw
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import ssl
 from typing import Callable, TypeVar
 
 T = TypeVar("T")
 
-CHUNK_BYTES = 65536
+CHUNK_BYTES = 16384
+HOUSEKEEPING_CHUNKS = 4  # more than TLS itself ever has to say on an idle connection
 # A far side that vanished without a word is noticed within about 11 seconds.
 KEEPALIVE = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -64,11 +66,12 @@ class Stream:
     def stale(self) -> bool:
         """Whether an idle connection is of no more use: the server closed it, or said something that nobody asked."""
         try:
-            while True:
+            for _ in range(HOUSEKEEPING_CHUNKS):
                 data = self._socket.recv(CHUNK_BYTES)
                 if not data:
                     return True
                 self._incoming.write(data)
+            return True
         except BlockingIOError:
             pass
         except OSError:
@@ -92,13 +95,15 @@ class Stream:
                 result = operation()
             except ssl.SSLWantReadError:
                 await self._flush()
+                await asyncio.sleep(0)  # or a server that always has more to say would starve the loop and its timers
                 data = await self._loop.sock_recv(self._socket, CHUNK_BYTES)
                 if data:
                     self._incoming.write(data)
                 else:
                     self._incoming.write_eof()
             except ssl.SSLError:
-                await self._flush()  # the alert that tells the server why
+                with contextlib.suppress(OSError):
+                    await self._flush()  # the alert that tells the server why
                 raise
             else:
                 await self._flush()

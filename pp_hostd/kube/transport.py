@@ -6,6 +6,7 @@ import contextlib
 import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Callable, TypeVar
 
 import h11
 
@@ -15,12 +16,14 @@ from .connection import Connection, Head
 from .credentials import Credentials, Identity
 from .deadline import Deadline, TimedOut
 from .kubeconfig import Endpoint, Kubeconfig
-from .outcome import ApiError, Outcome
+from .outcome import ApiError, Garbage, Outcome
 from .resolve import Resolver
 from .stream import Stream
 
+T = TypeVar("T")
+
 MAX_IDLE = 2
-WIRE_ERRORS = (OSError, ssl.SSLError, h11.RemoteProtocolError, TimedOut)
+WIRE_ERRORS = (OSError, ssl.SSLError, h11.RemoteProtocolError, TimedOut, Garbage)
 # What one server answers and another of the same cluster may not: the next exchange begins with the next server.
 TRY_ANOTHER = (Outcome.UNREACHABLE, Outcome.TIMED_OUT, Outcome.TLS_REFUSED, Outcome.SERVER_ERROR, Outcome.GARBAGE)
 
@@ -43,9 +46,10 @@ class Request:
 
 @dataclass
 class _Attempt:
-    """How far an exchange has come: where it is going, and over which connection."""
+    """How far an exchange has come: in whose turn, where it is going, and over which connection."""
 
-    where: str = ""
+    turn: int
+    where: str
     connection: Connection | None = None
 
 
@@ -58,15 +62,20 @@ class Transport:
         self._credentials = Credentials(kubeconfig)
         self._resolver = Resolver()
         self._idle: list[Connection] = []
-        self._turn, self._choices = 0, 0
+        self._turn, self._choices = 0, 0  # the turn only grows; modulo the choices it is the one to begin with
 
-    async def exchange(self, request: Request, *, deadline_seconds: float, limit_bytes: int) -> bytes:
-        """The body of a successful reply. Connect, TLS, head and body together end by the deadline."""
+    async def exchange(
+        self, request: Request, *, deadline_seconds: float, limit_bytes: int, accept: Callable[[bytes], T]
+    ) -> T:
+        """What `accept` makes of the body of a successful reply; it raises Garbage if that makes no sense.
+
+        Connect, TLS, head and body together end by the deadline.
+        """
         with self._attempt(request) as attempt, Deadline(deadline_seconds) as deadline:
             connection, head = await self._begin(attempt, request, deadline)
-            body = await self._body(request, connection, head, limit_bytes)
+            body = await self._body(connection, head, limit_bytes)
             self._check(request, connection, head, body)
-            return body
+            return accept(body)
 
     async def open(self, request: Request, *, deadline_seconds: float, limit_bytes: int) -> Connection:
         """A connection on which a successful reply has begun; whoever reads its body closes it."""
@@ -74,7 +83,7 @@ class Transport:
             with Deadline(deadline_seconds) as deadline:
                 connection, head = await self._begin(attempt, request, deadline)
                 if not 200 <= head.status < 300:
-                    self._check(request, connection, head, await self._body(request, connection, head, limit_bytes))
+                    self._check(request, connection, head, await self._body(connection, head, limit_bytes))
             attempt.connection = None
             return connection
 
@@ -90,31 +99,28 @@ class Transport:
 
     @contextlib.contextmanager
     def _attempt(self, request: Request) -> Iterator[_Attempt]:
-        attempt = _Attempt()
+        attempt = _Attempt(self._turn, self._endpoints[0].url)
         try:
             yield attempt
-        except WIRE_ERRORS as error:
-            outcome, detail = failure.from_exception(error)
-            sent = attempt.connection is not None and attempt.connection.request_sent
-            raise self._failed(request, outcome, f"{attempt.where}: {detail}", sent) from None
+        except (ApiError, *WIRE_ERRORS) as error:
+            failed = error if isinstance(error, ApiError) else self._failed(request, attempt, error)
+            if failed.outcome in TRY_ANOTHER and self._choices > 1:
+                # Of several exchanges that failed in the same turn, only the first gives it up.
+                self._turn = max(self._turn, attempt.turn + 1)
+                self.close()
+            raise failed from None
         finally:
-            if attempt.connection is not None:
-                self._give_back(attempt.connection)
+            self._give_back(attempt)
 
-    def _failed(self, request: Request, outcome: Outcome, detail: str, sent: bool) -> ApiError:
-        self._another_turn(outcome)
-        return ApiError(outcome, f"{request.what}: {outcome.value} ({detail})", may_be_done=request.write and sent)
+    def _failed(self, request: Request, attempt: _Attempt, error: Exception) -> ApiError:
+        outcome, detail = failure.from_exception(error)
+        sent = attempt.connection is not None and attempt.connection.request_sent
+        sentence = f"{request.what}: {outcome.value} ({attempt.where}: {detail})"
+        return ApiError(outcome, sentence, may_be_done=request.write and sent)
 
     def _check(self, request: Request, connection: Connection, head: Head, body: bytes) -> None:
         if not 200 <= head.status < 300:
-            error = failure.from_reply(head, body, request.what, connection.endpoint.url, write=request.write)
-            self._another_turn(error.outcome)
-            raise error
-
-    def _another_turn(self, outcome: Outcome) -> None:
-        if outcome in TRY_ANOTHER and self._choices > 1:
-            self._turn += 1
-            self.close()
+            raise failure.from_reply(head, body, request.what, connection.endpoint.url, write=request.write)
 
     async def _begin(self, attempt: _Attempt, request: Request, deadline: Deadline) -> tuple[Connection, Head]:
         identity = self._credentials.current()
@@ -139,16 +145,15 @@ class Transport:
             headers["Content-Type"] = request.content_type
         return await connection.request(request.method, request.target, headers, request.body)
 
-    async def _body(self, request: Request, connection: Connection, head: Head, limit_bytes: int) -> bytes:
-        parts: list[bytes] = []
+    async def _body(self, connection: Connection, head: Head, limit_bytes: int) -> bytes:
+        body = bytearray()  # not a list of parts: chunks of a byte each would weigh many times what they hold
         announced = head.headers.get("content-length", "0")
         while connection.received_bytes <= limit_bytes and int(announced) <= limit_bytes:
             part = await connection.read()
             if not part:
-                return b"".join(parts)
-            parts.append(part)
-        detail = f"{connection.endpoint.url}: its reply is larger than {limit_bytes} bytes, the most that is taken"
-        raise self._failed(request, Outcome.GARBAGE, detail, connection.request_sent)
+                return bytes(body)
+            body += part
+        raise Garbage(f"its reply is larger than {limit_bytes} bytes, the most that is taken")
 
     def _take_idle(self, identity: Identity) -> Connection | None:
         while self._idle:
@@ -159,8 +164,12 @@ class Transport:
             connection.close()
         return None
 
-    def _give_back(self, connection: Connection) -> None:
-        if connection.finished and len(self._idle) < MAX_IDLE:
+    def _give_back(self, attempt: _Attempt) -> None:
+        """Keep the connection for the next exchange, unless its server's turn is over."""
+        connection = attempt.connection
+        if connection is None:
+            return
+        if connection.finished and attempt.turn == self._turn and len(self._idle) < MAX_IDLE:
             self._idle.append(connection)
         else:
             connection.close()
@@ -169,22 +178,24 @@ class Transport:
         """A new connection: every address of every server in turn, each with its share of what time is left."""
         refusals: list[tuple[Outcome, str]] = []
         candidates = await self._candidates(deadline, refusals)
-        self._choices = len(candidates)
-        for step in range(self._choices):
-            turn = (self._turn + step) % self._choices
-            endpoint, address = candidates[turn]
+        first, choices = self._turn, len(candidates)
+        self._choices = choices
+        for step in range(choices):
+            attempt.turn = first + step
+            endpoint, address = candidates[attempt.turn % choices]
             attempt.where = endpoint.url if address == endpoint.host else f"{endpoint.url} at {address}"
             try:
-                with Deadline(deadline.remaining_seconds() / (self._choices - step)):
+                with Deadline(deadline.remaining_seconds() / (choices - step)):
                     name = self._server_name or endpoint.host
                     stream = await Stream.connect(address, endpoint.port, identity.context, name)
             except WIRE_ERRORS as error:
                 outcome, detail = failure.from_exception(error)
                 refusals.append((outcome, f"{attempt.where}: {detail}"))
             else:
-                self._turn = turn
+                self._turn = max(self._turn, attempt.turn)
                 return Connection(stream, endpoint, identity.context)
-        raise self._failed(request, refusals[-1][0], "; ".join(detail for _, detail in refusals), sent=False)
+        outcome = refusals[-1][0]
+        raise ApiError(outcome, f"{request.what}: {outcome.value} ({'; '.join(detail for _, detail in refusals)})")
 
     async def _candidates(self, deadline: Deadline, refusals: list[tuple[Outcome, str]]) -> list[tuple[Endpoint, str]]:
         """Every address there is to try. A name that can't be resolved is a refusal, and the others still count."""

@@ -15,8 +15,8 @@ from typing import Union
 from .client import ApiClient, Json, decode, selection
 from .connection import Connection
 from .deadline import Deadline, TimedOut
-from .failure import from_exception
-from .outcome import ApiError, Outcome
+from .failure import from_exception, quoted
+from .outcome import ApiError, Garbage, Outcome
 from .resources import Resource
 from .transport import WIRE_ERRORS
 
@@ -25,6 +25,7 @@ TIMEOUT_SECONDS = 240
 INACTIVITY_SECONDS = 90.0
 LINE_LIMIT_BYTES = 8 * 1024 * 1024
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.25, 8.0
+LONGEST_RETRY_AFTER_SECONDS = 60.0  # a server that asks for more is mistaken: nobody may be blind for a day
 
 
 class ChangeKind(enum.Enum):
@@ -78,6 +79,7 @@ async def watch(
     inactivity_seconds: float = INACTIVITY_SECONDS,
 ) -> AsyncIterator[Event]:
     """Every change from `resource_version` on, or a Snapshot first. Ends only when its consumer stops."""
+    what = f"watching {resource.describe(namespace)}"
     version = resource_version
     query = {
         **selection(label_selector, field_selector),
@@ -97,7 +99,7 @@ async def watch(
                 yield Snapshot(listing.items, version)
             connection = await client.open_watch(resource, namespace, {**query, "resourceVersion": version})
             try:
-                async for event in _events(connection, resource, inactivity_seconds):
+                async for event in _events(connection, resource, what, inactivity_seconds):
                     version = _version(event)
                     pause_seconds = FIRST_PAUSE_SECONDS
                     yield event
@@ -106,57 +108,70 @@ async def watch(
         except ApiError as error:
             if error.outcome is Outcome.GONE:
                 version = None
-            least_pause_seconds = error.retry_after_seconds or 0.0
+            least_pause_seconds = min(error.retry_after_seconds or 0.0, LONGEST_RETRY_AFTER_SECONDS)
             yield Interrupted(error)
         await asyncio.sleep(max(least_pause_seconds, pause_seconds * _jitter()))
         pause_seconds = min(pause_seconds * 2, LONGEST_PAUSE_SECONDS)
 
 
 async def _events(
-    connection: Connection, resource: Resource, inactivity_seconds: float
+    connection: Connection, resource: Resource, what: str, inactivity_seconds: float
 ) -> AsyncIterator[Change | Bookmark]:
     """The events of one stream until the server ends it. One that breaks, stalls or talks nonsense is an ApiError."""
-    what = f"watching {resource.plural}"
-    rest = b""
+    url = connection.endpoint.url
+    try:
+        async for line in _lines(connection, inactivity_seconds):
+            yield _event(line, resource, what, url)
+    except WIRE_ERRORS as error:
+        outcome, detail = from_exception(error)
+        if isinstance(error, TimedOut):
+            detail = f"no event for {inactivity_seconds:g} s"
+        raise ApiError(outcome, f"{what}: {outcome.value} ({url}: {detail})") from None
+
+
+async def _lines(connection: Connection, inactivity_seconds: float) -> AsyncIterator[bytearray]:
+    """The lines of one stream. Each must become whole in time: a trickle of bytes is not activity."""
+    rest = bytearray()
     while True:
-        try:
-            with Deadline(inactivity_seconds):
+        data = b""
+        with Deadline(inactivity_seconds):
+            while b"\n" not in data:
                 data = await connection.read()
-        except WIRE_ERRORS as error:
-            outcome, detail = from_exception(error)
-            if isinstance(error, TimedOut):
-                detail = f"nothing was heard for {inactivity_seconds:g} s"
-            raise ApiError(outcome, f"{what}: {outcome.value} ({connection.endpoint.url}: {detail})") from None
-        if not data:
-            return
-        *lines, rest = (rest + data).split(b"\n")
+                if not data:
+                    return
+                rest += data
+                if len(rest) > LINE_LIMIT_BYTES:
+                    raise Garbage(f"one event is larger than {LINE_LIMIT_BYTES} bytes, the most that is taken")
+        *lines, rest = rest.split(b"\n")
         for line in lines:
-            yield _event(line, resource, what)
-        if len(rest) > LINE_LIMIT_BYTES:
-            raise ApiError(Outcome.GARBAGE, f"{what}: garbage (one event is larger than {LINE_LIMIT_BYTES} bytes)")
+            yield line
 
 
-def _event(line: bytes, resource: Resource, what: str) -> Change | Bookmark:
-    event = decode(line, what)
+def _event(line: bytearray, resource: Resource, what: str, url: str) -> Change | Bookmark:
+    event = decode(line)
     kind, found = event.get("type"), event.get("object")
-    metadata = found.get("metadata") if isinstance(found, dict) else None
-    if kind == "ERROR" and isinstance(found, dict):
+    if not isinstance(found, dict):
+        raise Garbage("an event without an object")
+    if kind == "ERROR":
         outcome = Outcome.GONE if found.get("code") == 410 else Outcome.SERVER_ERROR
-        raise ApiError(outcome, f"{what}: {outcome.value} ({found.get('message')})", reason=str(found.get("reason")))
-    if not isinstance(found, dict) or not isinstance(metadata, dict) or found.get("kind") != resource.kind:
-        raise ApiError(Outcome.GARBAGE, f"{what}: garbage (an event without an object of kind {resource.kind})")
+        sentence = f"{what}: {outcome.value} ({url}: {quoted(str(found.get('message')))})"
+        raise ApiError(outcome, sentence, reason=str(found.get("reason")))
+    metadata = found.get("metadata")
+    if found.get("kind") != resource.kind or not isinstance(metadata, dict):
+        raise Garbage(f"an event about something other than a {resource.kind}")
+    version = metadata.get("resourceVersion")
+    if not version or not isinstance(version, str):
+        raise Garbage("an event without a resourceVersion, from which the watch could go on")
     if kind == "BOOKMARK":
-        return Bookmark(str(metadata.get("resourceVersion")))
+        return Bookmark(version)
     try:
         return Change(ChangeKind(kind), found)
     except ValueError:
-        raise ApiError(Outcome.GARBAGE, f"{what}: garbage (an event of the unknown type {kind!r})") from None
+        raise Garbage(f"an event of the unknown type {kind!r}") from None
 
 
 def _version(event: Change | Bookmark) -> str:
-    if isinstance(event, Bookmark):
-        return event.resource_version
-    return str(event.object["metadata"].get("resourceVersion"))
+    return event.resource_version if isinstance(event, Bookmark) else str(event.object["metadata"]["resourceVersion"])
 
 
 def _jitter() -> float:

@@ -31,7 +31,7 @@ def parse(data: bytes) -> Any:
         raise YamlError(f"it could not be read within {DEADLINE_SECONDS:g} s") from None
     except ValueError:
         last_words = child.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
-        raise YamlError(f"it could not be read: {last_words}") from None
+        raise YamlError(f"it could not be read: {last_words or f'its reader died ({child.returncode})'}") from None
     if "reason" in answer:
         raise YamlError(answer["reason"], answer["line"])
     return answer["value"]

@@ -1,0 +1,130 @@
+"""The commands `pp-hostd` and `pp-leader`. Each imports what it needs when it runs, so that `--help` stays quick."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import Any, NoReturn
+
+from . import __version__
+from .errors import UserError
+
+CONFIG_PATH = "/etc/pp-hostd/pp-hostd.toml"
+
+EXIT_UNWRITABLE = 1
+EXIT_USER_ERROR = 2
+EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
+
+
+def agent() -> int:
+    """The console script pp-hostd."""
+    return _run("pp-hostd", "The agent: resets this host in bounded time once nobody can vouch for it.")
+
+
+def leader() -> int:
+    """The console script pp-leader."""
+    return _run("pp-leader", "The leader: frees the workloads of a host once that host is certainly dead.")
+
+
+def _run(prog: str, about: str) -> int:
+    try:
+        code = _answer(prog, about)
+        if sys.stdout:
+            sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        code = EXIT_INTERRUPTED
+    except BrokenPipeError:
+        code = EXIT_BROKEN_PIPE
+    except OSError as error:  # a file that can't be read is a UserError; this is about our own output
+        print(f"{prog}: the output can't be written: {error.strerror}", file=sys.stderr)
+        code = EXIT_UNWRITABLE
+    # What is still buffered has nowhere to go, and the interpreter would complain about that on its way out.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return code
+
+
+def _answer(prog: str, about: str) -> int:
+    try:
+        arguments = _parser(prog, about).parse_args()
+        code: int = arguments.command(arguments)
+    except UserError as error:
+        print(f"{prog}: {error}", file=sys.stderr)
+        code = EXIT_USER_ERROR
+    except SystemExit as stop:  # argparse has printed what was asked for, or what was wrong
+        code = int(stop.code or 0)
+    return code
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Whoever mistyped a command wants to see which there are."""
+        self.print_help(sys.stderr)
+        self.exit(EXIT_USER_ERROR, f"\n{self.prog}: {message}\n")
+
+
+class _HelpWithSettings(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from .reference import settings_text
+
+        _write(f"{parser.format_help()}\n{settings_text()}")
+        parser.exit()
+
+
+def _parser(prog: str, about: str) -> argparse.ArgumentParser:
+    parser = _Parser(prog=prog, description=about, allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"{prog} {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_check_config(commands)
+    return parser
+
+
+def _add_check_config(commands: argparse._SubParsersAction[_Parser]) -> None:
+    text = "find every mistake in the configuration, or tell what its settings promise"
+    parser = commands.add_parser("check-config", help=text, description=text, allow_abbrev=False, add_help=False)
+    parser.add_argument("-h", "--help", action=_HelpWithSettings, nargs=0, help="show this, and every setting")
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        default=CONFIG_PATH,
+        help="default: %(default)s, and the conf.d/*.toml beside it",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object, whatever the outcome")
+    parser.set_defaults(command=_check_config)
+
+
+def _check_config(arguments: argparse.Namespace) -> int:
+    from . import config
+    from .config_error import ConfigError
+    from .reference import promise_text
+    from .timing import timeline
+
+    try:
+        loaded = config.load(arguments.config)
+    except ConfigError as error:
+        if not arguments.json:
+            raise
+        _write_json({"ok": False, "errors": [vars(each) for each in error.errors]})
+        return EXIT_USER_ERROR
+    promise = timeline(loaded.settings)
+    if arguments.json:
+        rows = [{"seconds": round(seconds, 6), "event": event} for seconds, event in promise.rows()]
+        _write_json({"ok": True, "files": loaded.files, "timeline": rows, "outage": promise.outage()})
+    else:
+        files = "".join(f"  {file}\n" for file in loaded.files)
+        _write(f"No error in\n{files}\n{promise_text(promise)}")
+    return 0
+
+
+def _write_json(value: Any) -> None:
+    import json
+
+    _write(json.dumps(value, indent=2) + "\n")
+
+
+def _write(text: str) -> None:
+    """To standard output, also what its encoding lacks: a file's name may hold any byte."""
+    encoding = getattr(sys.stdout, "encoding", "ascii")
+    print(text.encode(encoding, "backslashreplace").decode(encoding), end="")

@@ -1,0 +1,50 @@
+"""Files that administrators name: read whole, or refused in one line, without being opened when that would do harm."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from pp_hostd.files import FileError, read_whole
+
+
+def test_a_regular_file_is_read_whole(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x" * 1024)
+    assert read_whole(str(tmp_path / "file"), 1024) == b"x" * 1024
+
+
+def test_a_file_over_the_limit_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x" * 1025)
+    with pytest.raises(FileError, match="is larger than 1 KiB"):
+        read_whole(str(tmp_path / "file"), 1024)
+
+
+def test_a_directory_a_fifo_and_a_socket_are_refused_by_name(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "socket"))
+        for name, kind in (("", "a directory"), ("fifo", "a FIFO"), ("socket", "a socket")):
+            with pytest.raises(FileError, match=f": is {kind}; a regular file is needed"):
+                read_whole(str(tmp_path / name), 1024)
+
+
+def test_a_device_is_refused_without_being_opened() -> None:
+    """/dev/tty can't be opened by a process without a terminal: the sentence shows that nobody tried."""
+    with pytest.raises(FileError, match="/dev/tty: is a character device"):
+        read_whole("/dev/tty", 1024)
+
+
+def test_what_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
+    (tmp_path / "dangling").symlink_to("nowhere")
+    with pytest.raises(FileError, match="does not exist"):
+        read_whole(str(tmp_path / "missing"), 1024)
+    with pytest.raises(FileError, match="points to a file that does not exist"):
+        read_whole(str(tmp_path / "dangling"), 1024)
+
+
+def test_a_path_that_no_file_can_have_is_refused() -> None:
+    with pytest.raises(FileError, match="can't be read"):
+        read_whole("/etc/\0", 1024)
