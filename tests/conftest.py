@@ -1,19 +1,39 @@
-"""What every test gets: `async def` tests run in an event loop of their own."""
+"""What every test gets: an event loop for `async def` tests, and a real control plane for those who ask."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from typing import Optional
+from collections.abc import Generator, Iterator
+from typing import Any
 
 import pytest
 
+from tests.harness.controlplane import RealCluster
+
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Optional[bool]:
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Run a coroutine test to its end; pytest-timeout bounds it from outside."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     names = inspect.signature(pyfuncitem.obj).parameters
     asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
     return True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Show beside a failure what the control plane's programs last said."""
+    report = yield
+    for used in getattr(item, "funcargs", {}).values():
+        if report.failed and isinstance(used, RealCluster):
+            report.sections += [(f"{name}'s log", tail) for name, tail in used.supervisor.log_tails().items()]
+    return report
+
+
+@pytest.fixture(scope="session")
+def real_cluster() -> Iterator[RealCluster]:
+    """One kube-apiserver and etcd for the whole run: no test may count on finding it empty."""
+    with RealCluster.start() as cluster:
+        yield cluster

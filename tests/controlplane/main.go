@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.etcd.io/etcd/server/v3/etcdmain"
 	"k8s.io/component-base/cli"
@@ -20,6 +20,9 @@ import (
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+	nodefast "sigs.k8s.io/kwok/kustomize/stage/node/fast"
+	nodeheartbeat "sigs.k8s.io/kwok/kustomize/stage/node/heartbeat-with-lease"
+	podfast "sigs.k8s.io/kwok/kustomize/stage/pod/fast"
 	kwokconfig "sigs.k8s.io/kwok/pkg/config"
 	kwok "sigs.k8s.io/kwok/pkg/kwok/cmd"
 	kwoklog "sigs.k8s.io/kwok/pkg/log"
@@ -27,42 +30,61 @@ import (
 )
 
 func main() {
-	var command *cobra.Command
 	name := filepath.Base(os.Args[0])
 	switch name {
 	case "etcd":
 		etcdmain.Main(os.Args)
-		return
 	case "kube-apiserver":
-		command = apiserver.NewAPIServerCommand()
+		os.Exit(cli.Run(apiserver.NewAPIServerCommand()))
 	case "kube-controller-manager":
-		command = controllermanager.NewControllerManagerCommand()
+		os.Exit(cli.Run(controllermanager.NewControllerManagerCommand()))
 	case "kube-scheduler":
-		command = scheduler.NewSchedulerCommand()
+		os.Exit(cli.Run(scheduler.NewSchedulerCommand()))
 	case "kubectl":
-		command = kubectl.NewDefaultKubectlCommand()
+		os.Exit(cli.Run(kubectl.NewDefaultKubectlCommand()))
 	case "kwok":
-		command = newKwokCommand()
+		if err := runKwok(); err != nil {
+			fmt.Fprintln(os.Stderr, "kwok:", err)
+			os.Exit(1)
+		}
 	default:
 		fmt.Fprintf(os.Stderr, "controlplane: no program %q in here; link it as etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl or kwok\n", name)
 		os.Exit(2)
 	}
-	os.Exit(cli.Run(command))
 }
 
-// kwok reads its own configuration flags before its command exists, so they are parsed once ahead and added to it.
-func newKwokCommand() *cobra.Command {
+// runKwok is apart from the others: it reads its configuration before its command exists, and trips over the global
+// --version flag that they share, so it gets a clean set of global flags.
+func runKwok() error {
+	pflag.CommandLine = pflag.NewFlagSet("kwok", pflag.ContinueOnError)
+	if err := offerStagesOnStdin(); err != nil {
+		return err
+	}
 	flags := pflag.NewFlagSet("kwok", pflag.ContinueOnError)
 	flags.ParseErrorsAllowlist.UnknownFlags = true
 	flags.Usage = func() {}
 	ctx, _ := kwoklog.InitFlags(kwoksignals.SetupSignalContext(), flags)
 	ctx, err := kwokconfig.InitFlags(ctx, flags)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "kwok:", err)
-		os.Exit(1)
+		return err
 	}
 	command := kwok.NewCommand(ctx)
 	command.PersistentFlags().AddFlagSet(flags)
-	command.SetContext(ctx)
-	return command
+	return command.ExecuteContext(ctx)
+}
+
+// offerStagesOnStdin makes `kwok --config -` play the stages that kwok ships: nodes become Ready and renew their Leases,
+// pods run, Jobs' pods complete, deleted pods go. They fit into a pipe's buffer.
+func offerStagesOnStdin() error {
+	stages := []string{nodefast.DefaultNodeInit, nodeheartbeat.DefaultNodeHeartbeatWithLease,
+		podfast.DefaultPodReady, podfast.DefaultPodComplete, podfast.DefaultPodDelete}
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	os.Stdin = reader
+	if _, err := writer.WriteString(strings.Join(stages, "\n---\n")); err != nil {
+		return err
+	}
+	return writer.Close()
 }
