@@ -1,0 +1,66 @@
+"""What a peer answers about a machine: the body of the peer port's reply. Signing is the peer protocol's matter."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from pp_hostd.model.record import MAX_RECORD_CHARACTERS, NAME, OPAQUE, SUBJECT, Unreadable, document, read, render
+
+
+class Health(enum.Enum):
+    """What the peer's own linearizable read, or its memory, says (rules 1, 3, 4)."""
+
+    HEALTHY = "healthy"
+    UNHEALTHY = "unhealthy"
+    NOT_FOUND = "not-found"
+    API_ERROR = "api-error"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer, bound to its question by nonce and names.
+
+    `id` is there exactly when the answer is "unhealthy": it makes that an acknowledgement (rule 10), and lets the asker
+    set a lifted condemnation aside (rule 4). The token tells whether the peer has forgotten since.
+    """
+
+    health: Health
+    id: int | None
+    token: str
+    nonce: str
+    answered_by: str
+    asked_by: str
+    about: str
+
+    def render(self) -> str:
+        return render(
+            {
+                "answer": self.health.value,
+                "id": self.id,
+                "token": self.token,
+                "nonce": self.nonce,
+                "by": self.answered_by,
+                "to": self.asked_by,
+                "about": self.about,
+            }
+        )
+
+
+def parse_answer(body: object) -> Answer | Unreadable:
+    """What the body of a peer's reply says."""
+    return read("the peer's answer", _answer, body)
+
+
+def _answer(body: object) -> Answer:
+    fields = document(body, MAX_RECORD_CHARACTERS)
+    health = fields.choice("answer", Health)
+    return Answer(
+        health=health,
+        id=fields.count("id") if health is Health.UNHEALTHY else None,
+        token=fields.text("token", OPAQUE),
+        nonce=fields.text("nonce", OPAQUE),
+        answered_by=fields.text("by", NAME),
+        asked_by=fields.text("to", NAME),
+        about=fields.text("about", SUBJECT),
+    )

@@ -1,0 +1,88 @@
+"""The backup of a Node that the leader deletes: the ConfigMap `backup-<node>`, and the Node that is made of it again.
+
+Restored are labels, annotations, taints and the rest of the spec (podCIDRs, providerID): never the status, never an
+identity, and nothing of the condemnation (rule 12), so the new Node is schedulable and its agent has promised nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pp_hostd.model.keys import is_ours
+from pp_hostd.model.record import (
+    MAX_CONFIG_MAP_CHARACTERS,
+    NAME,
+    OPAQUE,
+    Fields,
+    Refused,
+    Unreadable,
+    document,
+    read,
+    render,
+)
+
+_KUBERNETES_TAINT = "node.kubernetes.io/"
+"""What Kubernetes derives from status and cordon, and `out-of-service`, which detaches even a live Node's volumes."""
+
+
+@dataclass(frozen=True)
+class Backup:
+    """What is restored; `uid` is the deleted Node's, `id` that of the condemnation it was deleted for."""
+
+    name: str
+    uid: str
+    id: int
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    spec: Mapping[str, Any]
+
+    def render(self) -> str:
+        node = self.node()
+        return render({"id": self.id, "metadata": {**node["metadata"], "uid": self.uid}, "spec": node["spec"]})
+
+    def node(self) -> dict[str, Any]:
+        """The Node to create."""
+        metadata = {"name": self.name, "labels": dict(self.labels), "annotations": dict(self.annotations)}
+        return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": dict(self.spec)}
+
+
+def back_up(node: object, condemnation_id: int) -> Backup | Unreadable:
+    """The backup of this Node of the API."""
+    return read("the Node", lambda source: _backup(Fields(source), condemnation_id), node)
+
+
+def parse_backup(text: object) -> Backup | Unreadable:
+    """The backup that was stored. It is cleaned once more: somebody may have edited it."""
+    return read("the backup", _stored, text)
+
+
+def _stored(text: object) -> Backup:
+    fields = document(text, MAX_CONFIG_MAP_CHARACTERS)
+    return _backup(fields, fields.count("id"))
+
+
+def _backup(node: Fields, condemnation_id: int) -> Backup:
+    metadata, spec = node.section("metadata"), node.section("spec")
+    kept = spec.without("unschedulable", "taints")
+    taints = [taint for taint in spec.elements("taints") if _is_restored(Fields(taint, "a taint"))]
+    return Backup(
+        name=metadata.text("name", NAME),
+        uid=metadata.text("uid", OPAQUE),
+        id=condemnation_id,
+        labels=_foreign(metadata.texts("labels")),
+        annotations=_foreign(metadata.texts("annotations")),
+        spec={**kept, "taints": taints} if taints else kept,
+    )
+
+
+def _foreign(texts: dict[str, str]) -> dict[str, str]:
+    return {key: value for key, value in texts.items() if not is_ours(key)}
+
+
+def _is_restored(taint: Fields) -> bool:
+    key = taint.anything("key")
+    if not isinstance(key, str):
+        raise Refused("a taint has no key")
+    return not is_ours(key) and not key.startswith(_KUBERNETES_TAINT)

@@ -1,0 +1,80 @@
+"""Whether a machine is condemned: the annotations and the label on the Machine (or Node), read on the safe side.
+
+The rules hang on one question: is this machine *not* condemned (rule 1)? Only `NotRequested` and `Requested` say so.
+What contradicts itself, or is neither empty nor a time, is `Unreadable`: it condemns nobody and acquits nobody. To an
+agent it is a failed read (rule 3) that clears no memory (rule 4); to the leader the id has lapsed (rule 9).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Union
+
+from pp_hostd.model.keys import CONDEMNATION_ID, CONDEMNED, EXTERNAL_REMEDIATION
+from pp_hostd.model.moment import render_moment
+from pp_hostd.model.record import COUNT, Fields, Refused, Unreadable, read
+
+
+@dataclass(frozen=True)
+class NotRequested:
+    """Nobody asks for remediation. `last_id` is the last condemnation's, lifted since; 0 when there never was one."""
+
+    last_id: int
+
+    def render(self) -> dict[str, Any]:
+        """The merge patch of metadata that leaves the machine so; it also lifts a condemnation, and keeps its id."""
+        return _patch(None, self.last_id, condemned=False)
+
+
+@dataclass(frozen=True)
+class Requested:
+    """Remediation is asked for, and the machine not yet condemned: its agent still finds proof."""
+
+    last_id: int
+
+    def render(self) -> dict[str, Any]:
+        return _patch("", self.last_id, condemned=False)
+
+
+@dataclass(frozen=True)
+class Condemned:
+    """The machine is condemned under this id; the time is for people, no bound starts from it (rule 13)."""
+
+    id: int
+    since_wallclock: datetime
+
+    def render(self) -> dict[str, Any]:
+        """The one write of rule 9, as a merge patch of metadata: time, id, label."""
+        return _patch(render_moment(self.since_wallclock), self.id, condemned=True)
+
+
+NotCondemned = (NotRequested, Requested)
+"""For isinstance: the only two values that can be part of a proof."""
+
+Condemnation = Union[NotRequested, Requested, Condemned]
+
+
+def parse_condemnation(metadata: object) -> Condemnation | Unreadable:
+    """What the metadata of a Machine (or Node) says."""
+    return read("the condemnation", _condemnation, metadata)
+
+
+def _condemnation(metadata: object) -> Condemnation:
+    fields = Fields(metadata, "metadata")
+    annotations = fields.section("annotations")
+    last_id = int(annotations.text(CONDEMNATION_ID, COUNT)) if CONDEMNATION_ID in annotations else 0
+    requested = EXTERNAL_REMEDIATION in annotations
+    if requested and annotations.anything(EXTERNAL_REMEDIATION) != "":
+        since = annotations.moment(EXTERNAL_REMEDIATION)
+        if CONDEMNATION_ID not in annotations:
+            raise Refused(f"{EXTERNAL_REMEDIATION} holds a time, and there is no {CONDEMNATION_ID}")
+        return Condemned(last_id, since)
+    if CONDEMNED in fields.section("labels"):
+        raise Refused(f"the label {CONDEMNED} is set, and {EXTERNAL_REMEDIATION} holds no time")
+    return Requested(last_id) if requested else NotRequested(last_id)
+
+
+def _patch(request: str | None, last_id: int, *, condemned: bool) -> dict[str, Any]:
+    annotations = {EXTERNAL_REMEDIATION: request, CONDEMNATION_ID: str(last_id) if last_id else None}
+    return {"annotations": annotations, "labels": {CONDEMNED: "" if condemned else None}}

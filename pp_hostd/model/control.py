@@ -1,0 +1,71 @@
+"""What a person has ordered for the whole cluster: the ConfigMap `control`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from pp_hostd.model.keys import MAINTENANCE, PAUSED
+from pp_hostd.model.moment import render_moment
+from pp_hostd.model.record import MAX_RECORD_CHARACTERS, PROSE, Fields, Unreadable, document, read, render
+
+
+@dataclass(frozen=True)
+class Pause:
+    """The leader condemns and frees nothing."""
+
+    who: str
+    when_wallclock: datetime
+    why: str
+
+    def render(self) -> str:
+        return render({"who": self.who, "when": render_moment(self.when_wallclock), "why": self.why})
+
+
+@dataclass(frozen=True)
+class Maintenance:
+    """Planned work: the agents withdraw and disarm until then."""
+
+    who: str
+    when_wallclock: datetime
+    why: str
+    until_wallclock: datetime
+
+    def render(self) -> str:
+        when, until = render_moment(self.when_wallclock), render_moment(self.until_wallclock)
+        return render({"who": self.who, "when": when, "why": self.why, "until": until})
+
+
+@dataclass(frozen=True)
+class Control:
+    """Both orders; None where none is given.
+
+    The safe side of one that can't be read: someone wanted the leader to stand still, so it does; nobody disarms.
+    """
+
+    paused: Pause | Unreadable | None
+    maintenance: Maintenance | Unreadable | None
+
+
+def parse_control(data: object) -> Control:
+    """What the ConfigMap's data says; no data is no order."""
+    return Control(read("the pause", _pause, data), read("the maintenance", _maintenance, data))
+
+
+def _pause(data: object) -> Pause | None:
+    order = _order(data, PAUSED)
+    return None if order is None else Pause(*_signed(order))
+
+
+def _maintenance(data: object) -> Maintenance | None:
+    order = _order(data, MAINTENANCE)
+    return None if order is None else Maintenance(*_signed(order), order.moment("until"))
+
+
+def _order(data: object, key: str) -> Fields | None:
+    orders = Fields({} if data is None else data, "data")
+    return document(orders.anything(key), MAX_RECORD_CHARACTERS) if key in orders else None
+
+
+def _signed(order: Fields) -> tuple[str, datetime, str]:
+    return order.text("who", PROSE), order.moment("when"), order.text("why", PROSE)

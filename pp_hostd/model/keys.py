@@ -1,0 +1,33 @@
+"""The names that pp-hostd has in the cluster: namespace, annotations, labels, taints, ConfigMaps."""
+
+from __future__ import annotations
+
+NAMESPACE = "pp-hostd"
+PREFIX = "pp-hostd.io/"
+
+# On the Machine (or, in clusters without machines, on the Node).
+EXTERNAL_REMEDIATION = "host.metal3.io/external-remediation"
+CONDEMNATION_ID = PREFIX + "condemnation-id"
+CONDEMNED = PREFIX + "condemned"
+"""The label of a condemned machine, and the key of the NoExecute taint on its Node."""
+
+# On the Node.
+AGENT = PREFIX + "agent"
+FREEING = PREFIX + "freeing"
+
+# ConfigMaps in our namespace, and the keys of their data.
+ROSTER = "roster"
+CONTROL = "control"
+PAUSED = "paused"
+MAINTENANCE = "maintenance"
+BACKUP_KEY = "node"
+
+
+def backup_name(node: str) -> str:
+    """The ConfigMap that holds the backup of this Node."""
+    return f"backup-{node}"
+
+
+def is_ours(key: str) -> bool:
+    """Whether an annotation, label or taint speaks of pp-hostd's own work, and so is never restored (rule 12)."""
+    return key.startswith(PREFIX) or key == EXTERNAL_REMEDIATION

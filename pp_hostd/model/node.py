@@ -1,0 +1,76 @@
+"""A Node as leader and agent see it: its identity, what its agent states there, and the leader's marks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pp_hostd.model.address import is_address
+from pp_hostd.model.keys import AGENT, CONDEMNED, FREEING
+from pp_hostd.model.promise import AgentRecord, parse_agent_record
+from pp_hostd.model.record import COUNT, NAME, OPAQUE, Fields, Unreadable, read
+
+
+@dataclass(frozen=True)
+class Node:
+    """What the rules need of a Node; None where there is nothing.
+
+    `freeing` is the marker of rule 12: the gate honours whatever stands there, readable or not.
+    """
+
+    name: str
+    uid: str
+    resource_version: str
+    address: str | None
+    agent: AgentRecord | Unreadable | None
+    freeing: int | Unreadable | None
+    tainted: bool
+    unschedulable: bool
+
+
+def condemned_taint(condemnation_id: int) -> dict[str, Any]:
+    """The taint that a rebooted kubelet honours (rule 9)."""
+    return {"key": CONDEMNED, "value": str(condemnation_id), "effect": "NoExecute"}
+
+
+def freeing_marker(condemnation_id: int) -> dict[str, Any]:
+    """The merge patch of metadata that sets the marker."""
+    return {"annotations": {FREEING: str(condemnation_id)}}
+
+
+def parse_node(api_object: object) -> Node | Unreadable:
+    """The Node in an object of the API."""
+    return read("the Node", _node, api_object)
+
+
+def _node(api_object: object) -> Node:
+    fields = Fields(api_object)
+    metadata, spec = fields.section("metadata"), fields.section("spec")
+    annotations = metadata.section("annotations")
+    return Node(
+        name=metadata.text("name", NAME),
+        uid=metadata.text("uid", OPAQUE),
+        resource_version=metadata.text("resourceVersion", OPAQUE),
+        address=_internal_address(fields.section("status")),
+        agent=parse_agent_record(annotations.anything(AGENT)) if AGENT in annotations else None,
+        freeing=read("the freeing marker", _freeing, annotations) if FREEING in annotations else None,
+        tainted=any(_is_condemned_taint(Fields(taint, "a taint")) for taint in spec.elements("taints")),
+        unschedulable=spec.anything("unschedulable") is True,
+    )
+
+
+def _freeing(annotations: Fields) -> int:
+    return int(annotations.text(FREEING, COUNT))
+
+
+def _is_condemned_taint(taint: Fields) -> bool:
+    return taint.anything("key") == CONDEMNED and taint.anything("effect") == "NoExecute"
+
+
+def _internal_address(status: Fields) -> str | None:
+    """The first internal address that is a literal: the one that the kubelet calls its own."""
+    for entry in status.elements("addresses"):
+        address = Fields(entry, "an address")
+        if address.anything("type") == "InternalIP" and is_address(address.anything("address")):
+            return str(address.anything("address"))
+    return None

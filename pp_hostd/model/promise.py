@@ -1,0 +1,143 @@
+"""What the agent of a host states on its Node: the annotation `pp-hostd.io/agent`, one record in one of four states.
+
+Each state is a type of its own that holds all the leader needs from it, so no wait is computed from what is missing
+(rule 11). A record that claims an absurd timeout is no promise.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any, Union
+
+from pp_hostd.model.record import MAX_RECORD_CHARACTERS, OPAQUE, Fields, Refused, Unreadable, document, read, render
+
+MIN_TIMEOUT_SECONDS = 1.0
+MAX_TIMEOUT_SECONDS = 3600.0
+
+
+class WatchdogKind(enum.Enum):
+    """What resets the host when it is no longer fed."""
+
+    HARDWARE = "hardware"
+    SOFTDOG = "softdog"
+    SOFTWARE_ONLY = "software-only"
+    """No watchdog: a hung kernel is never reset, so the leader refuses it unless a setting accepts it (rule 8)."""
+
+
+class GateKind(enum.Enum):
+    """What keeps the kubelet from starting workloads in a boot without a promise (rule 6)."""
+
+    HOLD = "hold"
+    TAINT = "taint"
+    NONE = "none"
+
+
+class _State(enum.Enum):
+    ARMED = "armed"
+    GATE_CLOSED = "gate-closed"
+    COMMITTED = "committed"
+    WITHDRAWN = "withdrawn"
+
+
+@dataclass(frozen=True)
+class Armed:
+    """The promise: in this boot, without a proof for `self_timeout_seconds` (T), the host stops feeding its watchdog.
+
+    `watchdog_timeout_seconds` (W) is the value read back from the device; only reads of the machine with `machine_uid`
+    are proof (rule 1); `roster_version` names the roster in force (rule 5).
+    """
+
+    boot: str
+    self_timeout_seconds: float
+    watchdog_timeout_seconds: float
+    watchdog: WatchdogKind
+    gate: GateKind
+    machine_uid: str
+    roster_version: int
+
+    def render(self) -> str:
+        return render(self._fields(_State.ARMED))
+
+    def _fields(self, state: _State) -> dict[str, Any]:
+        return {
+            "state": state.value,
+            "boot": self.boot,
+            "T": self.self_timeout_seconds,
+            "W": self.watchdog_timeout_seconds,
+            "watchdog": self.watchdog.value,
+            "gate": self.gate.value,
+            "machine": self.machine_uid,
+            "roster": self.roster_version,
+        }
+
+
+@dataclass(frozen=True)
+class Committed:
+    """The host has decided to reset, once, for this condemnation (rule 7); what it had promised still stands."""
+
+    promise: Armed
+    id: int
+
+    def render(self) -> str:
+        return render({**self.promise._fields(_State.COMMITTED), "id": self.id})
+
+
+@dataclass(frozen=True)
+class GateClosed:
+    """Nothing was started in this boot. For another boot than the promised one this ends the wait (rule 11)."""
+
+    boot: str
+    gate: GateKind
+
+    def render(self) -> str:
+        return render({"state": _State.GATE_CLOSED.value, "boot": self.boot, "gate": self.gate.value})
+
+
+@dataclass(frozen=True)
+class Withdrawn:
+    """The host promises nothing any more, and may have disarmed (rule 5)."""
+
+    boot: str
+
+    def render(self) -> str:
+        return render({"state": _State.WITHDRAWN.value, "boot": self.boot})
+
+
+AgentRecord = Union[Armed, Committed, GateClosed, Withdrawn]
+
+
+def parse_agent_record(text: object) -> AgentRecord | Unreadable:
+    """What the annotation says."""
+    return read("the agent's record", _agent_record, text)
+
+
+def _agent_record(text: object) -> AgentRecord:
+    fields = document(text, MAX_RECORD_CHARACTERS)
+    state = fields.choice("state", _State)
+    if state is _State.ARMED:
+        return _armed(fields)
+    if state is _State.COMMITTED:
+        return Committed(_armed(fields), fields.count("id"))
+    if state is _State.GATE_CLOSED:
+        return _gate_closed(fields)
+    return Withdrawn(fields.text("boot", OPAQUE))
+
+
+def _armed(fields: Fields) -> Armed:
+    return Armed(
+        boot=fields.text("boot", OPAQUE),
+        self_timeout_seconds=fields.seconds("T", MIN_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS),
+        watchdog_timeout_seconds=fields.seconds("W", MIN_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS),
+        watchdog=fields.choice("watchdog", WatchdogKind),
+        gate=fields.choice("gate", GateKind),
+        machine_uid=fields.text("machine", OPAQUE),
+        roster_version=fields.count("roster"),
+    )
+
+
+def _gate_closed(fields: Fields) -> GateClosed:
+    gate = fields.choice("gate", GateKind)
+    if gate is GateKind.NONE:
+        raise Refused("it says that a gate is closed, and that there is none")
+    return GateClosed(fields.text("boot", OPAQUE), gate)
