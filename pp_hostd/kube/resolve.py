@@ -52,7 +52,7 @@ class Resolver:
         except (OSError, TimedOut) as error:
             if last_good:
                 return last_good
-            raise OSError(f"the host name {host} can't be resolved ({error or 'no answer in time'})") from None
+            raise OSError(f"the host name {host} can't be resolved ({str(error) or 'no answer in time'})") from None
         self._known[host] = (now, found)
         return found
 

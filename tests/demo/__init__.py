@@ -1,0 +1,1 @@
+"""`make demo`: what exists, shown live to a person."""

@@ -1,0 +1,67 @@
+"""Thousands of exchanges that all go wrong, and what they leave behind: a process of its own, measured from inside.
+
+Arguments: a kubeconfig, how many exchanges to warm up with, how many to measure, and the URLs that they go to in turn.
+Prints one JSON line: the figures after the warm-up, and those after the rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import itertools
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+from pp_hostd.kube.client import ApiClient
+from pp_hostd.kube.kubeconfig import endpoint, load
+from pp_hostd.kube.outcome import ApiError
+from pp_hostd.kube.resources import NODES
+
+AT_A_TIME = 200
+DEADLINE_SECONDS = 0.3
+
+
+async def one_after_the_other(turns: Iterator[ApiClient], outcomes: Counter[str]) -> None:
+    for client in turns:
+        try:
+            await client.patch(NODES, "worker", {})
+            outcomes["ok"] += 1
+        except ApiError as error:
+            outcomes[error.outcome.name] += 1
+
+
+def rss_bytes() -> int:
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+async def figures_after(clients: list[ApiClient], exchanges: int) -> dict[str, object]:
+    outcomes: Counter[str] = Counter()
+    turns = itertools.islice(itertools.cycle(clients), exchanges)
+    await asyncio.gather(*(one_after_the_other(turns, outcomes) for _ in range(AT_A_TIME)))
+    for client in clients:
+        client.close()
+    gc.collect()
+    return {
+        "rss_bytes": rss_bytes(),
+        "descriptors": len(os.listdir("/proc/self/fd")),
+        "threads": len(os.listdir("/proc/self/task")),
+        "tasks": len(asyncio.all_tasks()),
+        "outcomes": outcomes,
+    }
+
+
+async def main(path: str, warm_up: str, exchanges: str, *urls: str) -> None:
+    kubeconfig = load(path)
+    servers = {url: replace(kubeconfig, endpoints=(endpoint(url, "the test"),)) for url in urls}
+    clients = {url: ApiClient(server, deadline_seconds=DEADLINE_SECONDS) for url, server in servers.items()}
+    turns = [clients[url] for url in urls]
+    print(json.dumps([await figures_after(turns, int(count)) for count in (warm_up, exchanges)]))
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))
