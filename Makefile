@@ -14,7 +14,7 @@ help: ## list the targets
 $(STAMP): pyproject.toml
 	@echo "setting up $(VENV) (a virtual environment with the developers' packages; about a minute, once)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/pip install --quiet --disable-pip-version-check --use-pep517 --editable '.[dev]'
 	@touch $@
 
 test: lint suite ## the linters and the whole suite, on the embedded API and on a real control plane (no root)

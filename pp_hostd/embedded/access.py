@@ -4,52 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pp_hostd.embedded import nodes
-from pp_hostd.embedded.nodes import Action
+from pp_hostd.embedded.rules import ANONYMOUS, Action, Rule, User
 from pp_hostd.embedded.status import StatusError, forbidden
 from pp_hostd.errors import UserError
 
 _RULE_KEYS = ("users", "groups", "apiGroups", "resources", "verbs", "resourceNames")
-_EVERYONE_READS = ("/healthz", "/livez", "/readyz", "/version")
-
-
-@dataclass(frozen=True)
-class User:
-    """A name and the groups it is in."""
-
-    name: str
-    groups: tuple[str, ...] = ()
-
-    @property
-    def node(self) -> str:
-        """The node whose credentials these are; empty for everyone else."""
-        prefix = "system:node:"
-        return self.name[len(prefix) :] if "system:nodes" in self.groups and self.name.startswith(prefix) else ""
-
-
-ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
-
-
-@dataclass(frozen=True)
-class Rule:
-    """What some users and groups may do; `*` stands for everything, no names at all for every object."""
-
-    users: tuple[str, ...] = ()
-    groups: tuple[str, ...] = ()
-    api_groups: tuple[str, ...] = ()
-    resources: tuple[str, ...] = ()
-    verbs: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-
-    def allows(self, user: User, action: Action) -> bool:
-        """Whether this rule is for that user and covers that action."""
-        if user.name not in self.users and not set(user.groups) & set(self.groups):
-            return False
-        wanted = ((self.verbs, action.verb), (self.api_groups, action.group), (self.resources, action.what))
-        return all(one in some or "*" in some for some, one in wanted) and (not self.names or action.name in self.names)
+_EVERYONE_READS = ("/healthz", "/livez", "/readyz")
 
 
 class Access:
@@ -64,7 +27,8 @@ class Access:
         if certificate:
             subject = [pair for part in certificate["subject"] for pair in part]
             groups = tuple(value for key, value in subject if key == "organizationName")
-            return User(dict(subject).get("commonName", ANONYMOUS.name), groups)
+            name = dict(subject).get("commonName")
+            return User(name, groups) if name else ANONYMOUS
         scheme, _, token = authorization.partition(" ")
         if scheme.lower() != "bearer":
             return ANONYMOUS

@@ -8,16 +8,16 @@ from typing import Any, Callable, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from pp_hostd.embedded import nodes, options, routes
-from pp_hostd.embedded.access import Access, User
+from pp_hostd.embedded.access import Access
 from pp_hostd.embedded.kinds import Kind, Object
 from pp_hostd.embedded.merge_patch import merge_patch
-from pp_hostd.embedded.nodes import Action
 from pp_hostd.embedded.options import Parameters
 from pp_hostd.embedded.routes import Route
+from pp_hostd.embedded.rules import Action, User
 from pp_hostd.embedded.status import StatusError, bad_request, method_not_allowed, no_such_path
 from pp_hostd.embedded.store import Store
-from pp_hostd.embedded.watch import Subscription
-from pp_hostd.kube.resources import Resource
+from pp_hostd.embedded.subscription import Subscription
+from pp_hostd.kube.resources import NODES, Resource
 
 _VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _NO_PAGE = (404, "404 page not found\n")
@@ -108,7 +108,7 @@ class Api:
         wanted = options.MERGE_PATCH if action.verb == "patch" else options.JSON
         body = options.body(request.headers.get("content-type", ""), wanted, request.body)
         if user.node and isinstance(body, dict):
-            old = self.store.get(*place) if action.name else {}
+            old = self.store.get(*place) if action.name and kind.resource == NODES else {}
             nodes.check_write(user.node, action, old, merge_patch(old, body) if action.verb == "patch" else body)
         if action.verb == "create":
             return _json(201, self.store.create(kind.resource, action.namespace, body))

@@ -95,7 +95,7 @@ def marked(kind: Kind, old: Object, options: DeleteOptions, now: float) -> Objec
     new = {**old, "metadata": metadata}
     if kind.resource == NAMESPACES:
         metadata.setdefault("deletionTimestamp", timestamp(now))
-        return {**new, "status": {"phase": "Terminating"}}
+        return tidy(kind, {**new, "status": {"phase": "Terminating"}})
     grace = _grace_period(old, options.grace_period_seconds) if kind.resource == PODS else 0
     if "deletionTimestamp" not in metadata:
         metadata.update(deletionTimestamp=timestamp(now + grace), deletionGracePeriodSeconds=grace)

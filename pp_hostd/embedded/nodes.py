@@ -6,28 +6,9 @@ other Node, no other Lease and not its own taints is checked against what it wan
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pp_hostd.embedded.kinds import Object, at
+from pp_hostd.embedded.rules import Action
 from pp_hostd.embedded.status import forbidden
-
-
-@dataclass(frozen=True)
-class Action:
-    """A request as rules see it."""
-
-    verb: str
-    group: str
-    resource: str
-    subresource: str = ""
-    namespace: str = ""
-    name: str = ""
-    field_selector: str = ""
-
-    @property
-    def what(self) -> str:
-        """The resource, with its subresource if one is meant."""
-        return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
 
 def may(node: str, action: Action) -> tuple[bool, str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pp_hostd.embedded.kinds import Kind, Object, at
 from pp_hostd.embedded.lifecycle import DeleteOptions
-from pp_hostd.embedded.status import bad_request, conflict, invalid, modified, server_error, wrong
+from pp_hostd.embedded.status import Cause, bad_request, conflict, invalid, modified, server_error, wrong
 from pp_hostd.embedded.validation import type_fault
 from pp_hostd.kube.resources import Resource
 
@@ -51,7 +51,7 @@ def check_merged(kind: Kind, merged: Object) -> None:
     if (merged.get("kind"), merged.get("apiVersion")) != (resource.kind, resource.api_version):
         fault = f"it is no longer a {resource.kind} of {resource.api_version}"
     if fault:
-        raise invalid("", "", "", [wrong("patch", merged, fault)])
+        raise invalid("", "", "", [Cause("FieldValueInvalid", "patch", f"Invalid value: {fault}")])
 
 
 def check_name(name: str, obj: Object) -> None:

@@ -85,7 +85,7 @@ class Connection(TlsProtocol):
     def _read_requests(self) -> None:
         while not (self.hung_up or self.transport.is_closing()):
             event = self._http.next_event()
-            if event is h11.NEED_DATA or event is h11.PAUSED or isinstance(event, h11.ConnectionClosed):
+            if event is h11.NEED_DATA or event is h11.PAUSED:
                 return
             if isinstance(event, h11.Request):
                 self._request = event

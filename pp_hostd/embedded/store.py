@@ -21,8 +21,8 @@ from pp_hostd.embedded.lifecycle import DeleteOptions
 from pp_hostd.embedded.merge_patch import merge_patch
 from pp_hostd.embedded.paging import Query
 from pp_hostd.embedded.status import Cause, already_exists, bad_request, forbidden, server_error, success
+from pp_hostd.embedded.subscription import Subscription
 from pp_hostd.embedded.table import Table
-from pp_hostd.embedded.watch import Subscription
 from pp_hostd.kube.resources import NAMESPACES, PODS, Resource
 
 FIRST_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")

@@ -8,7 +8,7 @@ from pp_hostd.embedded.history import Change, Event, History, Key, Version
 from pp_hostd.embedded.kinds import Kind, Object
 from pp_hostd.embedded.selectors import Selector
 from pp_hostd.embedded.status import StatusError, not_found
-from pp_hostd.embedded.watch import Subscription
+from pp_hostd.embedded.subscription import Subscription
 
 
 class Table:

@@ -1,7 +1,6 @@
 """TLS on a plain asyncio transport, the server's side.
 
-asyncio's own TLS closes on a client whose certificate it refuses without telling it why, and differs in each Python
-version.
+asyncio's own would leave a client whose certificate it refuses without a word, and differs from Python to Python.
 """
 
 from __future__ import annotations
@@ -52,11 +51,15 @@ class TlsProtocol(asyncio.Protocol):
                 self.tls.do_handshake()
                 self._shaken = True
             while not (self.hung_up or self.transport.is_closing()):
-                self.plain_received(self.tls.read(_CHUNK_BYTES))
+                plain = self.tls.read(_CHUNK_BYTES)
+                if not plain:
+                    self.transport.close()  # the client has said goodbye
+                    return
+                self.plain_received(plain)
         except ssl.SSLWantReadError:
             self._flush()
         except ssl.SSLError:
-            self._flush()  # the alert that says why, or the answer to a goodbye
+            self._flush()  # the alert that says why
             self.transport.close()
 
     def eof_received(self) -> None:

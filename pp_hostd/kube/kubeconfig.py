@@ -195,8 +195,8 @@ class _Node:
                 # kubectl forgives line breaks, and nothing else.
                 text = self.text(f"{key}-data").replace("\n", "")
                 return Material(place, data=base64.b64decode(text, validate=True))
-            except (binascii.Error, ValueError) as error:
-                raise KubeconfigError(f"{place} is not base64: {error}") from None
+            except (binascii.Error, ValueError):
+                raise KubeconfigError(f"{place} is not base64") from None
         return self.file(key)
 
     def file(self, key: str) -> Material | None:

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import socket
 import ssl
+from collections.abc import Awaitable
 from typing import Callable, TypeVar
 
 T = TypeVar("T")
@@ -44,7 +45,7 @@ class Stream:
         try:
             for level, option, value in KEEPALIVE:
                 sock.setsockopt(level, option, value)
-            await asyncio.get_running_loop().sock_connect(sock, (address, port))
+            await _done(asyncio.get_running_loop().sock_connect(sock, (address, port)))
             stream = cls(sock, context, server_name)
             await stream._drive(stream._tls.do_handshake)
             return stream
@@ -54,7 +55,11 @@ class Stream:
 
     async def send(self, data: bytes) -> None:
         """Hand all of `data` to the kernel."""
-        await self._drive(lambda: self._tls.write(data))
+        try:
+            await self._drive(lambda: self._tls.write(data))
+        except ConnectionError:
+            await self.receive()  # raises, if the last that the server said was that TLS refuses us
+            raise
 
     async def receive(self) -> bytes:
         """The next bytes, or b"" when the server has closed the connection."""
@@ -96,7 +101,7 @@ class Stream:
             except ssl.SSLWantReadError:
                 await self._flush()
                 await asyncio.sleep(0)  # or a server that always has more to say would starve the loop and its timers
-                data = await self._loop.sock_recv(self._socket, CHUNK_BYTES)
+                data = await _done(self._loop.sock_recv(self._socket, CHUNK_BYTES))
                 if data:
                     self._incoming.write(data)
                 else:
@@ -111,4 +116,12 @@ class Stream:
 
     async def _flush(self) -> None:
         if self._outgoing.pending:
-            await self._loop.sock_sendall(self._socket, self._outgoing.read())
+            await _done(self._loop.sock_sendall(self._socket, self._outgoing.read()))
+
+
+async def _done(operation: Awaitable[T]) -> T:
+    """The result. A failure comes without asyncio's traceback, whose frames hold the future that holds the failure."""
+    try:
+        return await operation
+    except OSError as error:
+        raise error.with_traceback(None) from None

@@ -103,16 +103,20 @@ class Transport:
         try:
             yield attempt
         except (ApiError, *WIRE_ERRORS) as error:
-            failed = error if isinstance(error, ApiError) else self._failed(request, attempt, error)
-            if failed.outcome in TRY_ANOTHER and self._choices > 1:
-                # Of several exchanges that failed in the same turn, only the first gives it up.
-                self._turn = max(self._turn, attempt.turn + 1)
-                self.close()
-            raise failed from None
+            # No local name for what is raised: frame, traceback and exception would keep each other alive.
+            raise self._failed(request, attempt, error) from None
         finally:
             self._give_back(attempt)
 
     def _failed(self, request: Request, attempt: _Attempt, error: Exception) -> ApiError:
+        failed = error if isinstance(error, ApiError) else self._named(request, attempt, error)
+        if failed.outcome in TRY_ANOTHER and self._choices > 1:
+            # Of several exchanges that failed in the same turn, only the first gives it up.
+            self._turn = max(self._turn, attempt.turn + 1)
+            self.close()
+        return failed
+
+    def _named(self, request: Request, attempt: _Attempt, error: Exception) -> ApiError:
         outcome, detail = failure.from_exception(error)
         sent = attempt.connection is not None and attempt.connection.request_sent
         sentence = f"{request.what}: {outcome.value} ({attempt.where}: {detail})"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from datetime import datetime, timezone
 
-_RFC_3339 = re.compile(
-    r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-]\d\d:\d\d))", re.ASCII
-)  # datetime.fromisoformat of Python 3.9 knows neither `Z` nor fractions of 1 or 9 digits
+# datetime.fromisoformat of Python 3.9 knows neither `Z` nor fractions of 1 or 9 digits.
+_RFC_3339 = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-]\d\d:\d\d))")
 
 
 def parse_moment(text: str) -> datetime | None:

@@ -6,8 +6,12 @@ import itertools
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from pp_hostd.embedded.store import Store
+
+EXAMPLES = settings(deadline=None)
+"""For properties, which say what happens and not how fast."""
 
 START_WALLCLOCK = 1_700_000_000.0
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pp_hostd.embedded import nodes
-from pp_hostd.embedded.access import ANONYMOUS, Access, Rule, User, load
-from pp_hostd.embedded.nodes import Action
+from pp_hostd.embedded.access import Access, load
+from pp_hostd.embedded.rules import ANONYMOUS, Action, Rule, User
 from pp_hostd.embedded.status import StatusError
 from pp_hostd.errors import UserError
 

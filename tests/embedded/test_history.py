@@ -44,6 +44,14 @@ def test_an_old_version_is_only_a_lower_bound_unless_it_is_meant_exactly(store: 
     assert names(store, resource_version="0") == ["a", "b"]
 
 
+def test_a_page_of_an_old_version_is_meant_exactly(store: Store) -> None:
+    version = store.create(CONFIG_MAPS, "default", config_map("b"))["metadata"]["resourceVersion"]
+    store.create(CONFIG_MAPS, "default", config_map("a"))
+    listing = store.list(CONFIG_MAPS, Query(resource_version=version, limit=5))
+    assert [item["metadata"]["name"] for item in listing["items"]] == ["b"]
+    assert listing["metadata"]["resourceVersion"] == version
+
+
 def test_a_version_that_is_still_to_come_is_not_served(store: Store) -> None:
     with pytest.raises(StatusError) as caught:
         names(store, resource_version="1000")

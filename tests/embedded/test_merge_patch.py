@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pp_hostd.embedded.merge_patch import merge_patch
+from tests.embedded.conftest import EXAMPLES
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3),
@@ -41,12 +42,14 @@ def test_the_examples_of_the_rfc_hold(target: Any, patch: Any, result: Any) -> N
     assert merge_patch(target, patch) == result
 
 
+@EXAMPLES
 @given(JSON, JSON)
 def test_a_patch_applied_twice_is_a_patch_applied_once(target: Any, patch: Any) -> None:
     once = merge_patch(target, patch)
     assert merge_patch(once, patch) == once
 
 
+@EXAMPLES
 @given(JSON)
 def test_an_empty_patch_changes_no_object(target: Any) -> None:
     if isinstance(target, dict):

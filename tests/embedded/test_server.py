@@ -8,19 +8,21 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pp_hostd.embedded import tls
-from pp_hostd.embedded.access import Access, User
+from pp_hostd.embedded.access import Access
 from pp_hostd.embedded.api import Api, Reply, Request
+from pp_hostd.embedded.rules import User
 from pp_hostd.embedded.server import BODY_LIMIT, HEAD_LIMIT, serving
 from pp_hostd.embedded.store import Store
+from pp_hostd.embedded.subscription import Subscription
 from pp_hostd.kube.resources import CONFIG_MAPS
-from tests.embedded.conftest import VirtualTime, config_map, new_store
+from tests.embedded.conftest import EXAMPLES, VirtualTime, config_map, new_store
 from tests.harness.pki import LOOPBACK, CertificateAuthority
 
 ACCESS = Access({"secret": User("admin", ("system:masters",))}, [])
@@ -169,6 +171,17 @@ async def test_a_client_that_has_nothing_more_to_ask_is_dropped_in_time(store: S
         assert await client.ended()
 
 
+async def test_a_client_that_says_goodbye_is_let_go(store: Store, contexts: Tls) -> None:
+    async with running(store, contexts) as port, connected(port, contexts) as client:
+        client.send("GET", CONFIG_MAPS_PATH)
+        assert await client.status() == 200
+        client.writer.close()  # with a TLS closure alert
+        await asyncio.wait_for(client.writer.wait_closed(), DEADLINE_SECONDS)
+        async with connected(port, contexts) as another:
+            another.send("GET", CONFIG_MAPS_PATH)
+            assert await another.status() == 200
+
+
 async def test_a_client_that_never_shakes_hands_is_dropped(store: Store, contexts: Tls) -> None:
     async with running(store, contexts, idle_seconds=0.3) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -211,12 +224,13 @@ async def test_a_watcher_that_does_not_read_is_cut_off_with_410(clock: VirtualTi
     store = new_store(clock, watch_limit=10)
     store.create(CONFIG_MAPS, "default", config_map("a"))
     async with running(store, contexts) as port, connected(port, contexts) as client:
-        client.reader._transport.pause_reading()  # type: ignore[attr-defined]
+        transport = cast(asyncio.Transport, client.writer.transport)
+        transport.pause_reading()
         client.send("GET", f"{CONFIG_MAPS_PATH}?watch=1")
         for number in range(400):  # much more than the kernel's buffers hold
             store.patch(CONFIG_MAPS, "default", "a", {"data": {"key": f"{number:100000}"}})
             await asyncio.sleep(0)
-        client.reader._transport.resume_reading()  # type: ignore[attr-defined]
+        transport.resume_reading()
         assert await client.status() == 200
         seen = []
         while chunk := await client.events():
@@ -225,15 +239,26 @@ async def test_a_watcher_that_does_not_read_is_cut_off_with_410(clock: VirtualTi
         assert len(seen) < 400
 
 
-async def test_a_watcher_that_leaves_is_forgotten(store: Store, contexts: Tls) -> None:
+class RememberingStore(Store):
+    """Keeps what it gave to watchers."""
+
+    subscriptions: list[Subscription]
+
+    def watch(self, *arguments: Any, **more: Any) -> Subscription:
+        self.subscriptions = [super().watch(*arguments, **more)]
+        return self.subscriptions[0]
+
+
+async def test_a_watcher_that_leaves_is_forgotten(contexts: Tls, clock: VirtualTime) -> None:
+    store = RememberingStore(clock, lambda: "uid")
     async with running(store, contexts) as port:
         async with connected(port, contexts) as client:
             client.send("GET", f"{CONFIG_MAPS_PATH}?watch=1")
             assert await client.status() == 200
-            (subscription,) = store._tables[CONFIG_MAPS]._subscriptions
         async with connected(port, contexts) as another:  # by the time that is served, the first is gone
             another.send("GET", CONFIG_MAPS_PATH)
             assert await another.status() == 200
+        (subscription,) = store.subscriptions
         assert subscription.closed
 
 
@@ -245,6 +270,7 @@ BODIES = st.sampled_from([b"", b"{}", b"[]", b"null", b'{"kind":1}', b'{"metadat
 TYPES = st.sampled_from(["", "application/json", "application/merge-patch+json", "text/plain", ";;"])
 
 
+@EXAMPLES
 @given(METHODS, TARGETS, PARAMETERS, BODIES, TYPES, st.sampled_from(["", "Bearer secret", "Bearer", "Basic x"]))
 def test_any_request_gets_an_answer(
     method: str, target: str, parameters: str, body: bytes, content_type: str, authorization: str

@@ -14,7 +14,7 @@ from pp_hostd.embedded.lifecycle import DeleteOptions
 from pp_hostd.embedded.status import StatusError
 from pp_hostd.embedded.store import Store
 from pp_hostd.kube.resources import CONFIG_MAPS, NODES, PODS, Resource
-from tests.embedded.conftest import VirtualTime, config_map, new_store
+from tests.embedded.conftest import EXAMPLES, VirtualTime, config_map, new_store
 
 POD = {"metadata": {"name": "pod"}, "spec": {"nodeName": "worker-1", "containers": [{"name": "c", "image": "i"}]}}
 
@@ -115,6 +115,7 @@ def typed(resource: Resource, obj: Any) -> Any:
     return {"kind": resource.kind, "apiVersion": resource.api_version, **obj} if isinstance(obj, dict) else obj
 
 
+@EXAMPLES
 @given(resource=st.sampled_from(list(KINDS)), obj=JSON | OBJECTS, patch=JSON | OBJECTS, subresource=st.booleans())
 def test_any_json_is_stored_or_refused(resource: Resource, obj: Any, patch: Any, subresource: bool) -> None:
     store = new_store(VirtualTime())

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import json
 import socket
+import ssl
 import struct
 from collections.abc import Iterable
 from typing import Any, Callable, NoReturn, Union
@@ -19,8 +20,8 @@ CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 class Client:
     """One connection as the behaviours see it, and the request that is being answered."""
 
-    def __init__(self, sock: socket.socket) -> None:
-        self.sock = sock
+    def __init__(self, sock: socket.socket, context: ssl.SSLContext) -> None:
+        self.sock, self.context = sock, context
         self.method, self.target, self.body = "", "", b""
 
 
@@ -62,6 +63,15 @@ def reset(client: Client) -> NoReturn:
 def listen(client: Client) -> None:
     """Take what the client says next."""
     client.sock.recv(65536)
+
+
+def present_certificate(client: Client) -> None:
+    """Our side of the handshake, and no ear for the client's."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    incoming.write(client.sock.recv(65536))
+    with contextlib.suppress(ssl.SSLWantReadError):
+        client.context.wrap_bio(incoming, outgoing, server_side=True).do_handshake()
+    client.sock.sendall(outgoing.read())
 
 
 def trickle(data: bytes) -> Step:
@@ -148,7 +158,7 @@ BEFORE_TLS: dict[str, list[Step]] = {
     "silent before TLS": [hold],
     "trickled TLS": [trickle(b"\x16\x03\x03\x7f\xff" + CHUNK)],
     "not TLS": [b"SSH-2.0-OpenSSH_9.2\r\n", hold],
-    "not TLS, then reset": [listen, b"SSH-2.0-OpenSSH_9.2\r\n", reset],
+    "reset after the certificate": [present_certificate, reset],
     "plain HTTP": [listen, refusal(400), leave],
     "closed in the handshake": [listen, leave],
     "reset in the handshake": [listen, reset],

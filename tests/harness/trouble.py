@@ -63,6 +63,7 @@ class TroubleServer:
             stdout=subprocess.PIPE,
             text=True,
         )
+        self.pid = self._process.pid
         certificates = {name: (pair.cert_pem + pair.key_pem).decode() for name, pair in issued.items()}
         self._say({"authority": self.authority.certificate_pem.decode(), "certificates": certificates})
 

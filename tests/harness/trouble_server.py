@@ -50,10 +50,10 @@ class Listener:
     def _serve(self, sock: socket.socket, number: int) -> None:
         with sock, contextlib.suppress(OSError, Over):
             if self._script[0] in BEFORE_TLS:
-                behave(Client(sock), BEFORE_TLS[self._next()])
+                behave(Client(sock, self._context), BEFORE_TLS[self._next()])
                 return
             with self._context.wrap_socket(sock, server_side=True) as tls:
-                client = Client(tls)
+                client = Client(tls, self._context)
                 while True:
                     self._read_request(client, tls, number)
                     behave(client, AFTER_TLS[self._next()])

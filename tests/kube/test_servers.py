@@ -71,6 +71,13 @@ async def test_the_turn_comes_round_again(trouble: TroubleServer, dial: Dial) ->
     assert outcomes == [Outcome.SERVER_ERROR, None, Outcome.SERVER_ERROR, None]
 
 
+async def test_a_host_name_that_leads_nowhere_is_named_with_each_of_its_addresses(dial: Dial, refusing: str) -> None:
+    url = refusing.replace("127.0.0.1", "localhost")
+    with pytest.raises(ApiError) as caught:
+        await dial(url).get(NODES, "worker")
+    assert f"{url} at 127.0.0.1: connection refused" in caught.value.sentence
+
+
 async def test_when_no_server_can_be_reached_each_is_named_with_its_reason(
     trouble: TroubleServer, dial: Dial, refusing: str
 ) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import socket
 from asyncio import get_running_loop
+from dataclasses import replace
 
 import pytest
 
+from pp_hostd.kube.client import REPLY_LIMIT_BYTES, ApiClient
+from pp_hostd.kube.kubeconfig import Kubeconfig, Material, endpoint
 from pp_hostd.kube.outcome import ApiError, Outcome
 from pp_hostd.kube.resources import NODES
-from tests.harness.misbehaviour import BEFORE_TLS
 from tests.harness.trouble import TroubleServer
 from tests.kube.conftest import PATIENT_SECONDS, Dial
 
@@ -22,7 +24,6 @@ NEVER_LEAVES = {
     "silent before TLS": Outcome.TIMED_OUT,
     "trickled TLS": Outcome.TIMED_OUT,
     "not TLS": Outcome.TLS_REFUSED,
-    "not TLS, then reset": Outcome.TLS_REFUSED,
     "plain HTTP": Outcome.TLS_REFUSED,
     "closed in the handshake": Outcome.UNREACHABLE,
     "reset in the handshake": Outcome.UNREACHABLE,
@@ -76,10 +77,6 @@ REFUSED = {
 ALL = {**NEVER_LEAVES, **MAY_BE_DONE, **REFUSED}
 
 
-def test_everything_that_can_go_wrong_before_tls_is_in_the_table() -> None:
-    assert NEVER_LEAVES.keys() == BEFORE_TLS.keys()
-
-
 @pytest.mark.parametrize("behaviour", ALL)
 async def test_a_read_ends_in_time_and_says_what_went_wrong(trouble: TroubleServer, dial: Dial, behaviour: str) -> None:
     port = trouble.listen(behaviour)
@@ -107,6 +104,7 @@ async def test_a_write_says_whether_it_may_be_done(trouble: TroubleServer, dial:
     assert caught.value.may_be_done is (behaviour in MAY_BE_DONE)
 
 
+@pytest.mark.parametrize("behaviour", ["good", "reset after the certificate"])
 @pytest.mark.parametrize(
     ("certificate", "complaint"),
     [
@@ -116,13 +114,29 @@ async def test_a_write_says_whether_it_may_be_done(trouble: TroubleServer, dial:
     ],
 )
 async def test_a_certificate_that_proves_nothing_is_refused_by_tls(
-    trouble: TroubleServer, dial: Dial, certificate: str, complaint: str
+    trouble: TroubleServer, dial: Dial, certificate: str, complaint: str, behaviour: str
 ) -> None:
-    port = trouble.listen("good", certificate=certificate)
+    port = trouble.listen(behaviour, certificate=certificate)
     with pytest.raises(ApiError) as caught:
         await dial(port.url).patch(NODES, "worker", {})
     assert (caught.value.outcome, caught.value.may_be_done) == (Outcome.TLS_REFUSED, False)
     assert complaint in caught.value.sentence
+    assert port.requests == []
+
+
+async def test_a_client_certificate_that_the_server_does_not_trust_is_refused_by_tls(
+    trouble: TroubleServer, kubeconfig: Kubeconfig
+) -> None:
+    port, stranger = trouble.listen("good"), trouble.foreign_authority.issue("worker")
+    strange = replace(
+        kubeconfig,
+        endpoints=(endpoint(port.url, "the test"),),
+        certificate=Material("client-certificate", data=stranger.cert_pem),
+        key=Material("client-key", data=stranger.key_pem),
+    )
+    with pytest.raises(ApiError, match=r"TLS failed: .* alert unknown ca") as caught:
+        await ApiClient(strange, deadline_seconds=PATIENT_SECONDS).get(NODES, "worker")
+    assert caught.value.outcome is Outcome.TLS_REFUSED
     assert port.requests == []
 
 
@@ -154,6 +168,14 @@ async def test_a_redirect_is_named_and_not_followed(trouble: TroubleServer, dial
     with pytest.raises(ApiError, match=r"a redirect to https://elsewhere\.example/, which is not followed"):
         await dial(port.url).get(NODES, "worker")
     assert len(port.requests) == 1
+
+
+@pytest.mark.parametrize("behaviour", ["100 MB", "100 MB in chunks", "100 MB until closed", "500 of 100 MB"])
+async def test_of_a_reply_that_is_too_large_no_more_than_the_limit_is_read(
+    trouble: TroubleServer, dial: Dial, behaviour: str
+) -> None:
+    with pytest.raises(ApiError, match=f"its reply is larger than {REPLY_LIMIT_BYTES} bytes, the most that is taken"):
+        await dial(trouble.listen(behaviour).url).get(NODES, "worker")
 
 
 @pytest.mark.parametrize("behaviour", ["items is no list", "items are no objects", "wrong kind"])

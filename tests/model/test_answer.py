@@ -48,6 +48,7 @@ def test_every_other_answer_has_no_id(health: Health) -> None:
     assert isinstance(parsed, Answer)
     assert parsed.health is health
     assert parsed.id is None
+    assert "id" not in json.loads(parsed.render())
 
 
 @pytest.mark.parametrize(

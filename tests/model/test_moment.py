@@ -50,6 +50,8 @@ def test_the_forms_of_rfc_3339_are_read(text: str, after_noon: timedelta) -> Non
         "0001-01-01T00:00:00+12:00",
         "9999-12-31T23:59:59-12:00",
         "\u0662026-03-01T12:00:00Z",
+        "2026-03-01T12:00:00.\u0665Z",
+        "2026-03-01T12:00:00+0\u0662:00",
     ],
 )
 def test_what_is_no_time_is_none(text: str) -> None:

@@ -69,6 +69,10 @@ def test_our_taint_counts_only_with_the_effect_that_evicts(effect: object) -> No
     assert not node(spec={"taints": [{**condemned_taint(8), "effect": effect}]}).tainted
 
 
+def test_a_taint_of_somebody_else_is_not_ours() -> None:
+    assert not node(spec={"taints": [{**condemned_taint(8), "key": "example.com/condemned"}]}).tainted
+
+
 @pytest.mark.parametrize("value", [False, None, "true", 1])
 def test_only_true_is_a_cordon(value: object) -> None:
     assert not node(spec={"unschedulable": value}).unschedulable
