@@ -72,6 +72,8 @@ class Api:
         if route is None:
             return self._page(user, url.path)
         parameters = dict(parse_qsl(url.query, keep_blank_values=True))
+        if "dryRun" in parameters:
+            raise bad_request("the embedded API has no dry runs, and will not write instead")
         action = _action(request.method, route, parameters)
         self._access.check(user, action)
         kind = route.kind

@@ -145,6 +145,14 @@ async def test_a_method_that_is_not_served_is_not_allowed(store: Store, contexts
         assert await client.status() == 405
 
 
+async def test_a_dry_run_is_refused_and_not_run_in_earnest(store: Store, contexts: Tls) -> None:
+    async with running(store, contexts) as port, connected(port, contexts) as client:
+        body = json.dumps(config_map("dry")).encode()
+        client.send("POST", f"{CONFIG_MAPS_PATH}?dryRun=All", body, "Content-Type: application/json")
+        assert await client.status() == 400
+        assert store.list(CONFIG_MAPS)["items"] == []
+
+
 async def test_a_body_that_is_nested_too_deeply_is_a_bad_request(store: Store, contexts: Tls) -> None:
     async with running(store, contexts) as port, connected(port, contexts) as client:
         client.send("POST", CONFIG_MAPS_PATH, b"[" * 500_000, "Content-Type: application/json")
