@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Callable
 
@@ -31,24 +30,24 @@ class Past:
     continue_token: str
 
 
+async def read_and_change(client: ApiClient) -> Past:
+    """Three ConfigMaps in a namespace of their own: what a reader had seen before one of them changed."""
+    namespace = name_of(await client.create(NAMESPACES, {"metadata": {"generateName": "contract-history-"}}))
+    for name in NAMES:
+        await client.create(CONFIG_MAPS, config_map(name), namespace=namespace)
+    page = await client.page(CONFIG_MAPS, namespace=namespace, limit=2)
+    await client.patch(CONFIG_MAPS, "a", annotate(changed="yes"), namespace=namespace)
+    return Past(namespace, page.resource_version, page.continue_token)
+
+
 @pytest.fixture(scope="module")
-def past(cluster: Cluster, kubeconfig_of: Callable[[str], Kubeconfig]) -> Iterator[Past]:
-    """Three ConfigMaps, read, then changed, then forgotten as they were. Once for all cases: it takes seconds."""
+def past(cluster: Cluster, kubeconfig_of: Callable[[str], Kubeconfig]) -> Past:
+    """Made, then forgotten; once for all cases, since the real server takes seconds to forget."""
     client = ApiClient(kubeconfig_of("admin"), deadline_seconds=10)
-
-    async def read_and_change() -> Past:
-        created = await client.create(NAMESPACES, {"metadata": {"generateName": "contract-history-"}})
-        namespace = name_of(created)
-        for name in NAMES:
-            await client.create(CONFIG_MAPS, config_map(name), namespace=namespace)
-        page = await client.page(CONFIG_MAPS, namespace=namespace, limit=2)
-        await client.patch(CONFIG_MAPS, "a", annotate(changed="yes"), namespace=namespace)
-        return Past(namespace, page.resource_version, page.continue_token)
-
-    read = asyncio.run(read_and_change())
+    read = asyncio.run(read_and_change(client))
     client.close()
     cluster.forget_history()
-    yield read
+    return read
 
 
 async def test_a_watch_from_a_forgotten_version_starts_anew(client: ApiClient, past: Past, unique: str) -> None:

@@ -17,6 +17,7 @@ from tests.harness.pki import LOOPBACK, CertificateAuthority, Issued, key_pem, n
 from tests.harness.supervise import Supervisor
 
 CRDS = Path(__file__).parents[1] / "crds"
+DEFINITIONS = [yaml.safe_load(path.read_text()) for path in sorted(CRDS.glob("*.yaml"))]
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
@@ -63,6 +64,7 @@ class RealCluster(Cluster):
         revision = self._ask_etcd("put", {"key": forgotten, "value": forgotten})["header"]["revision"]
         self._ask_etcd("compaction", {"revision": revision, "physical": True})
         self._run_apiserver()
+        self._wait_for_definitions()
 
     def close(self) -> None:
         self._admin.close()
@@ -156,15 +158,18 @@ class RealCluster(Cluster):
             return False
 
     def _load_objects(self) -> None:
-        definitions = [yaml.safe_load(path.read_text()) for path in sorted(CRDS.glob("*.yaml"))]
-        for definition in definitions:
+        for definition in DEFINITIONS:
             self._create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
         role = {"kind": "ClusterRole", "name": "reader"}
         subject = {"kind": "User", "name": "reader"}
         self._create(f"{RBAC}/clusterroles", {"metadata": {"name": "reader"}, "rules": READER_RULES})
         binding = {"metadata": {"name": "reader"}, "subjects": [subject], "roleRef": role}
         self._create(f"{RBAC}/clusterrolebindings", binding)
-        eventually(lambda: all(map(self._is_served, definitions)), "the custom resources are served")
+        self._wait_for_definitions()
+
+    def _wait_for_definitions(self) -> None:
+        """A server that is ready may still throttle custom resources: their storage comes up later."""
+        eventually(lambda: all(map(self._is_served, DEFINITIONS)), "the custom resources are served")
 
     def _is_served(self, definition: dict[str, Any]) -> bool:
         spec = definition["spec"]
