@@ -7,8 +7,8 @@ import os
 import sys
 from typing import Any, NoReturn
 
-from . import __version__
-from .errors import UserError
+from pp_hostd import __version__
+from pp_hostd.errors import UserError
 
 CONFIG_PATH = "/etc/pp-hostd/pp-hostd.toml"
 
@@ -67,7 +67,7 @@ class _Parser(argparse.ArgumentParser):
 
 class _HelpWithSettings(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from .reference import settings_text
+        from pp_hostd.reference import settings_text
 
         _write(f"{parser.format_help()}\n{settings_text()}")
         parser.exit()
@@ -96,10 +96,10 @@ def _add_check_config(commands: argparse._SubParsersAction[_Parser]) -> None:
 
 
 def _check_config(arguments: argparse.Namespace) -> int:
-    from . import config
-    from .config_error import ConfigError
-    from .reference import promise_text
-    from .timing import timeline
+    from pp_hostd import config
+    from pp_hostd.config_error import ConfigError
+    from pp_hostd.reference import promise_text
+    from pp_hostd.timing import timeline
 
     try:
         loaded = config.load(arguments.config)

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
-from . import timing, toml_document
-from .config_error import ConfigError, Problem, dotted, nearest, shown
-from .files import FileError, read_whole
-from .model.settings import Setting, Settings, every_setting, value_of
+from pp_hostd import timing, toml_document
+from pp_hostd.config_error import ConfigError, Problem, dotted, nearest, shown
+from pp_hostd.files import FileError, read_whole
+from pp_hostd.model.settings import Setting, Settings, every_setting, value_of
 
 LIMIT_BYTES = 64 * 1024
 

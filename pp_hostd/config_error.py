@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import UserError
+from pp_hostd.errors import UserError
 
 LONGEST_SHOWN = 120
 WIDTH = 100

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from .errors import UserError
+from pp_hostd.errors import UserError
 
 KINDS = (
     (stat.S_ISDIR, "a directory"),

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from .model.settings import Setting, Settings, every_setting
-from .timing import Timeline, timeline
+from pp_hostd.model.settings import Setting, Settings, every_setting
+from pp_hostd.timing import Timeline, timeline
 
 FILE_HEAD = """\
 # The settings of pp-hostd and pp-leader. Each is shown with its default; remove the # in front of one to change it.

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import Callable
 
-from .model.settings import Settings
+from pp_hostd.model.settings import Settings
 
 FAILED_READS = 3
 """So many reads in a row must fail before a host asks its peers (rule 3). Part of the rules, so not a setting."""

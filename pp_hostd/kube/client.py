@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any, Callable
 from urllib.parse import urlencode
 
-from .connection import Connection
-from .kubeconfig import Kubeconfig
-from .outcome import ApiError, Garbage, Outcome
-from .resources import Resource
-from .transport import Request, Transport
+from pp_hostd.kube.connection import Connection
+from pp_hostd.kube.kubeconfig import Kubeconfig
+from pp_hostd.kube.outcome import ApiError, Garbage, Outcome
+from pp_hostd.kube.resources import Resource
+from pp_hostd.kube.transport import Request, Transport
 
 Json = dict[str, Any]
 

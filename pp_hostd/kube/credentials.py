@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Callable
 
-from ..errors import UserError
-from .certificate import expiry
-from .kubeconfig import Kubeconfig, KubeconfigError, Material
+from pp_hostd.errors import UserError
+from pp_hostd.kube.certificate import expiry
+from pp_hostd.kube.kubeconfig import Kubeconfig, KubeconfigError, Material
 
 Signature = tuple[tuple[int, ...], ...]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import h11
 
-from .connection import Broken, Head
-from .deadline import TimedOut
-from .outcome import ApiError, Garbage, Outcome
+from pp_hostd.kube.connection import Broken, Head
+from pp_hostd.kube.deadline import TimedOut
+from pp_hostd.kube.outcome import ApiError, Garbage, Outcome
 
 BY_STATUS = {
     401: Outcome.UNAUTHORIZED,

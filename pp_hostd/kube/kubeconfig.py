@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from ..errors import UserError
-from ..files import read_whole
-from . import yaml_document
-from .resolve import is_address
+from pp_hostd.errors import UserError
+from pp_hostd.files import read_whole
+from pp_hostd.kube import yaml_document
+from pp_hostd.kube.resolve import is_address
 
 LIMIT_BYTES = 1024 * 1024
 HOST_NAME = re.compile(r"[a-z0-9_][a-z0-9_-]{0,62}(\.[a-z0-9_][a-z0-9_-]{0,62})*", re.IGNORECASE)

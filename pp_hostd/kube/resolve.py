@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from .deadline import Deadline, TimedOut
+from pp_hostd.kube.deadline import Deadline, TimedOut
 
 FRESH_SECONDS = 60.0
 MAX_ANSWER_BYTES = 65536

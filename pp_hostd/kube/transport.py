@@ -10,15 +10,15 @@ from typing import Callable, TypeVar
 
 import h11
 
-from .. import __version__
-from . import failure
-from .connection import Connection, Head
-from .credentials import Credentials, Identity
-from .deadline import Deadline, TimedOut
-from .kubeconfig import Endpoint, Kubeconfig
-from .outcome import ApiError, Garbage, Outcome
-from .resolve import Resolver
-from .stream import Stream
+from pp_hostd import __version__
+from pp_hostd.kube import failure
+from pp_hostd.kube.connection import Connection, Head
+from pp_hostd.kube.credentials import Credentials, Identity
+from pp_hostd.kube.deadline import Deadline, TimedOut
+from pp_hostd.kube.kubeconfig import Endpoint, Kubeconfig
+from pp_hostd.kube.outcome import ApiError, Garbage, Outcome
+from pp_hostd.kube.resolve import Resolver
+from pp_hostd.kube.stream import Stream
 
 T = TypeVar("T")
 

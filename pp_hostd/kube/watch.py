@@ -12,13 +12,13 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Union
 
-from .client import ApiClient, Json, decode, selection
-from .connection import Connection
-from .deadline import Deadline, TimedOut
-from .failure import from_exception, quoted
-from .outcome import ApiError, Garbage, Outcome
-from .resources import Resource
-from .transport import WIRE_ERRORS
+from pp_hostd.kube.client import ApiClient, Json, decode, selection
+from pp_hostd.kube.connection import Connection
+from pp_hostd.kube.deadline import Deadline, TimedOut
+from pp_hostd.kube.failure import from_exception, quoted
+from pp_hostd.kube.outcome import ApiError, Garbage, Outcome
+from pp_hostd.kube.resources import Resource
+from pp_hostd.kube.transport import WIRE_ERRORS
 
 # The server ends a watch itself after this long. Bookmarks come about once a minute, so silence of more is a fault.
 TIMEOUT_SECONDS = 240

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any, Protocol, TypeVar
 
-from .address import is_address
+from pp_hostd.model.address import is_address
 
 T = TypeVar("T")
 Accepted = TypeVar("Accepted", covariant=True)

@@ -74,12 +74,12 @@ def present_certificate(client: Client) -> None:
     client.sock.sendall(outgoing.read())
 
 
-def trickle(data: bytes) -> Step:
-    """A byte a second."""
+def trickle(data: bytes, size: int = 1) -> Step:
+    """A byte a second, or so many at once."""
 
     def step(client: Client) -> None:
-        for byte in data:
-            client.sock.sendall(bytes([byte]))
+        for start in range(0, len(data), size):
+            client.sock.sendall(data[start : start + size])
             hold(client, 1)
 
     return step
@@ -212,7 +212,7 @@ AFTER_TLS: dict[str, list[Step]] = {
     "watch of one": watch(added(11)),
     "watch of a bookmark": watch(event("BOOKMARK", node("", 99))),
     "watch that stalls": watch(added(11), then=[hold]),
-    "watch that trickles": watch(added(11), then=[trickle(chunk(b"x") * 1000)]),
+    "watch that trickles": watch(added(11), then=[trickle(chunk(b"x") * 1000, len(chunk(b"x")))]),
     "watch that breaks in a line": watch(added(11), then=[chunk(HALF_AN_EVENT), leave]),
     "watch that ends in a line": watch(added(11), HALF_AN_EVENT),
     "watch of an unknown type": watch(event("RENAMED", node("worker"))),
