@@ -1,6 +1,6 @@
 """The embedded API as a program: `python -m pp_hostd.embedded`, for the demo and the tests.
 
-It prints one line of JSON with its URL when it is ready. SIGTERM ends it; SIGUSR1 makes it forget its history.
+It prints one line of JSON with its URL when it is ready. SIGTERM or Ctrl-C ends it; SIGUSR1 makes it forget the past.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ async def _run(arguments: argparse.Namespace) -> None:
     api = Api(store, access.load(arguments.users))
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
-    loop.add_signal_handler(signal.SIGTERM, ended.set)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
     loop.add_signal_handler(signal.SIGUSR1, store.compact)
     if arguments.controllers:
         _collect(loop, store, 0)

@@ -10,8 +10,10 @@ from pp_hostd.embedded import nodes
 from pp_hostd.embedded.rules import ANONYMOUS, Action, Rule, User
 from pp_hostd.embedded.status import StatusError, forbidden
 from pp_hostd.errors import UserError
+from pp_hostd.files import read_whole
 
 _RULE_KEYS = ("users", "groups", "apiGroups", "resources", "verbs", "resourceNames")
+_LIMIT_BYTES = 1024 * 1024
 _EVERYONE_READS = ("/healthz", "/livez", "/readyz")
 
 
@@ -56,13 +58,13 @@ class Access:
 
 def load(path: str) -> Access:
     """Read users and rules from a JSON file; rules are spelt as in a ClusterRole."""
+    text = read_whole(path, _LIMIT_BYTES)
     try:
-        with open(path, encoding="utf-8") as file:
-            read = json.load(file)
+        read = json.loads(text)
         tokens = {user["token"]: User(user["name"], tuple(user["groups"])) for user in read["users"]}
         rules = [Rule(*(tuple(rule.get(key, ())) for key in _RULE_KEYS)) for rule in read["rules"]]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         shape = '{"users": [{"name": "", "groups": [], "token": ""}], "rules": [{"users": [], "verbs": []}]}'
         hint = f"It must be JSON such as {shape}; a rule's keys: {', '.join(_RULE_KEYS)}."
-        raise UserError(f"the file of users {path} cannot be read: {type(error).__name__}: {error}", hint) from None
+        raise UserError(f"{path}: is no file of users: {type(error).__name__}: {error}", hint) from None
     return Access(tokens, rules)

@@ -23,12 +23,13 @@ def arguments(directory: Path) -> list[str]:
     return [sys.executable, "-m", "pp_hostd.embedded", *(f"--{name}={directory / name}" for name in FILES)]
 
 
-async def test_it_serves_a_client_and_ends_when_told() -> None:
+@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])
+async def test_it_serves_a_client_and_ends_when_told(told: signal.Signals) -> None:
     with EmbeddedCluster.start() as cluster:
         client = ApiClient(load(str(cluster.kubeconfig())), deadline_seconds=10)
         assert (await client.list(CONFIG_MAPS)).items == []
         client.close()
-        os.kill(cluster.pid, signal.SIGTERM)
+        os.kill(cluster.pid, told)
         eventually(lambda: cluster.supervisor.processes()["embedded"]["exit"] is not None, "it has ended")
         assert cluster.supervisor.processes()["embedded"]["exit"] == 0
         assert len(cluster.supervisor.log_tails()["embedded"].splitlines()) == 1
