@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import h11
 
-from pp_hostd.kube.kubeconfig import Endpoint
 from pp_hostd.kube.stream import Stream
+from pp_hostd.model.endpoint import Endpoint
 
 MAX_HEAD_BYTES = 65536
 

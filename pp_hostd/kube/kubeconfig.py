@@ -9,19 +9,16 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 from pp_hostd.errors import UserError
 from pp_hostd.files import read_whole
 from pp_hostd.kube import yaml_document
-from pp_hostd.kube.resolve import is_address
+from pp_hostd.model.endpoint import Endpoint, is_host, parse_endpoint
 
 LIMIT_BYTES = 1024 * 1024
-HOST_NAME = re.compile(r"[a-z0-9_][a-z0-9_-]{0,62}(\.[a-z0-9_][a-z0-9_-]{0,62})*", re.IGNORECASE)
 REFUSED_FOR_USERS = {
     "exec": "it would run another program for each credential",
     "auth-provider": "it is a plug-in of kubectl's, gone since Kubernetes 1.26",
@@ -37,22 +34,6 @@ REFUSED_FOR_CLUSTERS = {
 
 class KubeconfigError(UserError):
     """A kubeconfig that can't be used; the message names the file and the place in it."""
-
-
-@dataclass(frozen=True)
-class Endpoint:
-    """One API server: where to connect, and the prefix of its paths."""
-
-    url: str
-    host: str
-    port: int
-    prefix: str
-
-    @property
-    def authority(self) -> str:
-        """What the Host header says."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
 
 
 @dataclass(frozen=True)
@@ -109,22 +90,12 @@ def load(path: str, servers: Sequence[str] = ()) -> Kubeconfig:
 
 
 def endpoint(url: str, place: str) -> Endpoint:
-    """An API server's URL in parts. Only https: over anything else an answer proves nothing."""
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname or "", 443 if parts.port is None else parts.port
-    except ValueError:
-        parts, host, port = urlsplit(""), "", 0
-    plain = re.fullmatch("[!-~]+", url) and "@" not in parts.netloc and not parts.query and not parts.fragment
-    if not plain or parts.scheme != "https" or not port or not _is_host(host):
-        raise KubeconfigError(
-            f"{place}: {url!r} is not the URL of an API server", "Allowed: https://HOST[:PORT][/PATH]"
-        )
-    return Endpoint(url=url, host=host, port=port, prefix=parts.path.rstrip("/"))
-
-
-def _is_host(text: str) -> bool:
-    return is_address(text) or (len(text) < 254 and HOST_NAME.fullmatch(text) is not None)
+    """The parts of an API server's URL; `place` is where it stands."""
+    found = parse_endpoint(url)
+    if found is None:
+        hint = "Allowed: https://HOST[:PORT][/PATH]"
+        raise KubeconfigError(f"{place}: {url!r} is not the URL of an API server", hint)
+    return found
 
 
 def _parse(path: str, data: bytes) -> Any:
@@ -164,7 +135,7 @@ class _Node:
     def host(self, key: str) -> str:
         """A host name or address, or nothing."""
         value = self.text(key, default="")
-        if value and not _is_host(value):
+        if value and not is_host(value):
             raise KubeconfigError(f"{self.place(key)}: {value!r} is neither a host name nor an address")
         return value
 

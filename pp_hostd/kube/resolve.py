@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Sequence
 
 from pp_hostd.kube.deadline import Deadline, TimedOut
+from pp_hostd.model.address import is_address
 
 FRESH_SECONDS = 60.0
 MAX_ANSWER_BYTES = 65536
@@ -20,15 +19,6 @@ found = socket.getaddrinfo(sys.argv[1], None, type=socket.SOCK_STREAM)
 print("\\n".join(dict.fromkeys(entry[4][0] for entry in found)))
 """
 COMMAND = (sys.executable, "-I", "-S", "-c", CHILD)
-
-
-def is_address(host: str) -> bool:
-    """Whether `host` is an IPv4 or IPv6 literal, for which nobody has to be asked."""
-    for family in (socket.AF_INET, socket.AF_INET6):
-        with contextlib.suppress(OSError, ValueError):
-            socket.inet_pton(family, host)
-            return True
-    return False
 
 
 class Resolver:

@@ -15,10 +15,11 @@ from pp_hostd.kube import failure
 from pp_hostd.kube.connection import Connection, Head
 from pp_hostd.kube.credentials import Credentials, Identity
 from pp_hostd.kube.deadline import Deadline, TimedOut
-from pp_hostd.kube.kubeconfig import Endpoint, Kubeconfig
+from pp_hostd.kube.kubeconfig import Kubeconfig
 from pp_hostd.kube.outcome import ApiError, Garbage, Outcome
 from pp_hostd.kube.resolve import Resolver
 from pp_hostd.kube.stream import Stream
+from pp_hostd.model.endpoint import Endpoint
 
 T = TypeVar("T")
 

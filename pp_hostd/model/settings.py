@@ -6,12 +6,11 @@ is a TOML table, each field of that a setting. Pure values: `judge` and `plan` t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any, Protocol, TypeVar
 
-from pp_hostd.model.address import is_address
+from pp_hostd.model.endpoint import parse_endpoint
 
 T = TypeVar("T")
 Accepted = TypeVar("Accepted", covariant=True)
@@ -64,31 +63,12 @@ class Servers:
     """API servers by address literal or host name."""
 
     def accept(self, value: object) -> tuple[str, ...] | None:
-        if not isinstance(value, list) or not all(isinstance(url, str) and _is_server(url) for url in value):
+        if not isinstance(value, list) or not all(isinstance(url, str) and parse_endpoint(url) for url in value):
             return None
         return tuple(value)
 
     def __str__(self) -> str:
         return 'a list of https URLs like "https://192.0.2.10:6443" or "https://[2001:db8::10]"'
-
-
-_SERVER = re.compile(
-    r"https://(?:\[(?P<ipv6>[0-9A-Fa-f:.]+)\]|(?P<host>[0-9A-Za-z.-]+))(?::(?P<port>[0-9]{1,5}))?(?:/[\w.~%/-]*)?",
-    re.ASCII,
-)
-_LABEL = re.compile(r"[0-9A-Za-z]([0-9A-Za-z-]{0,61}[0-9A-Za-z])?")
-
-
-def _is_server(url: str) -> bool:
-    parts = _SERVER.fullmatch(url)
-    if not parts or not 1 <= int(parts["port"] or 443) <= 65535:
-        return False
-    if parts["ipv6"]:
-        return ":" in parts["ipv6"] and is_address(parts["ipv6"])
-    labels = parts["host"].split(".")
-    if labels[-1].isdigit():
-        return is_address(parts["host"])
-    return len(parts["host"]) <= 253 and all(_LABEL.fullmatch(label) for label in labels)
 
 
 def setting(default: T, *, allowed: Allowed[T], consequence: str, unit: str = "") -> T:

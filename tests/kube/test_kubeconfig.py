@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from pp_hostd.errors import UserError
 from pp_hostd.kube.credentials import Credentials
-from pp_hostd.kube.kubeconfig import Endpoint, KubeconfigError, endpoint, load
+from pp_hostd.kube.kubeconfig import KubeconfigError, endpoint, load
+from pp_hostd.model.endpoint import Endpoint
 
 SOME_BYTES = b"anything"
 SOME_BASE64 = b64encode(SOME_BYTES).decode()
@@ -98,6 +99,8 @@ def test_further_servers_come_after_the_kubeconfigs_own(path: Path) -> None:
         "https://exa\nmple.com",
         "https://ä.example.com",
         "https://.example.com",
+        "https://192.0.2.256",
+        "https://exam_ple.com",
         "https://example..com",
         f"https://{'a' * 64}.example.com",
         "\ud800",
