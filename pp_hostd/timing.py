@@ -20,6 +20,16 @@ def inquiry_seconds(settings: Settings) -> float:
     return settings.peers.rounds * settings.peers.round_seconds
 
 
+def peer_read_seconds(settings: Settings) -> float:
+    """How long an answering peer may read the API, from the question's arrival on: shorter than its caller waits."""
+    return 0.75 * settings.peers.round_seconds
+
+
+def tick_seconds(settings: Settings) -> float:
+    """A judgement is due after this long even if nothing has happened, since only judgements feed (rule 2)."""
+    return settings.watchdog.timeout_seconds / 4
+
+
 def next_read_seconds(settings: Settings) -> float:
     """When the read after the last proof begins; if that came from a peer, its answer may have taken a whole round."""
     return max(settings.api.read_interval_seconds, settings.peers.round_seconds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from pp_hostd.model.keys import MAINTENANCE, PAUSED
 from pp_hostd.model.moment import render_moment
@@ -31,9 +32,12 @@ class Maintenance:
     why: str
     until_wallclock: datetime
 
-    def render(self) -> str:
+    def fields(self) -> dict[str, Any]:
         when, until = render_moment(self.when_wallclock), render_moment(self.until_wallclock)
-        return render({"who": self.who, "when": when, "why": self.why, "until": until})
+        return {"who": self.who, "when": when, "why": self.why, "until": until}
+
+    def render(self) -> str:
+        return render(self.fields())
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,12 @@ def _pause(data: object) -> Pause | None:
 
 def _maintenance(data: object) -> Maintenance | None:
     order = _order(data, MAINTENANCE)
-    return None if order is None else Maintenance(*_signed(order), order.moment("until"))
+    return None if order is None else read_maintenance(order)
+
+
+def read_maintenance(order: Fields) -> Maintenance:
+    """The order in these fields, or a refusal: it may stand in other records, too."""
+    return Maintenance(*_signed(order), order.moment("until"))
 
 
 def _order(data: object, key: str) -> Fields | None:

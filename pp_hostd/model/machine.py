@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pp_hostd.model.condemnation import Condemnation, parse_condemnation
-from pp_hostd.model.record import NAME, OPAQUE, Fields, Unreadable, read
+from pp_hostd.model.record import MACHINE, NAME, OPAQUE, Fields, Unreadable, read
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,22 @@ class Machine:
     def subject(self) -> str:
         """How rosters and peer answers name this machine."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+def machine_of_node(api_object: object, machines: str) -> str | Unreadable:
+    """The subject of the machine that a Node in the API belongs to; `machines` is the setting of that name."""
+    return read("the Node's machine", lambda node: _machine_of_node(Fields(node), machines), api_object)
+
+
+def _machine_of_node(node: Fields, machines: str) -> str:
+    metadata = node.section("metadata")
+    annotations = metadata.section("annotations")
+    if machines == "openshift":
+        return annotations.text("machine.openshift.io/machine", MACHINE)
+    if machines == "cluster-api":
+        namespace = annotations.text("cluster.x-k8s.io/cluster-namespace", NAME)
+        return f"{namespace}/{annotations.text('cluster.x-k8s.io/machine', NAME)}"
+    return metadata.text("name", NAME)
 
 
 def parse_machine(api_object: object) -> Machine | Unreadable:

@@ -10,6 +10,7 @@ import enum
 from dataclasses import dataclass
 from typing import Any, Union
 
+from pp_hostd.model.control import Maintenance, read_maintenance
 from pp_hostd.model.record import MAX_RECORD_CHARACTERS, OPAQUE, Fields, Refused, Unreadable, document, read, render
 
 MIN_TIMEOUT_SECONDS = 1.0
@@ -96,12 +97,14 @@ class GateClosed:
 
 @dataclass(frozen=True)
 class Withdrawn:
-    """The host promises nothing any more, and may have disarmed (rule 5)."""
+    """The host promises nothing any more, and may have disarmed (rule 5); `maintenance` says who ordered that."""
 
     boot: str
+    maintenance: Maintenance | None = None
 
     def render(self) -> str:
-        return render({"state": _State.WITHDRAWN.value, "boot": self.boot})
+        order = {} if self.maintenance is None else {"maintenance": self.maintenance.fields()}
+        return render({"state": _State.WITHDRAWN.value, "boot": self.boot, **order})
 
 
 AgentRecord = Union[Armed, Committed, GateClosed, Withdrawn]
@@ -121,7 +124,8 @@ def _agent_record(text: object) -> AgentRecord:
         return Committed(_armed(fields), fields.count("id"))
     if state is _State.GATE_CLOSED:
         return _gate_closed(fields)
-    return Withdrawn(fields.text("boot", OPAQUE))
+    maintenance = read_maintenance(fields.section("maintenance")) if "maintenance" in fields else None
+    return Withdrawn(fields.text("boot", OPAQUE), maintenance)
 
 
 def _armed(fields: Fields) -> Armed:

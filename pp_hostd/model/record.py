@@ -32,6 +32,7 @@ _NAME = "[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?"
 NAME = Form("a Kubernetes name", re.compile(_NAME))
 MACHINE = Form("namespace/name of a Machine", re.compile(f"{_NAME}/{_NAME}"))
 SUBJECT = Form("namespace/name of a Machine or the name of a Node", re.compile(f"(?:{_NAME}/)?{_NAME}"))
+UNIT = Form("the name of a systemd service", re.compile(r"[A-Za-z0-9:_.@-]{1,247}\.service"))
 COUNT = Form("a whole number from 1 on", re.compile("[1-9][0-9]{0,14}"))
 OPAQUE = Form("one word of ASCII", re.compile("[!-~]{1,128}"))  # uid, boot id, token: compared, never interpreted
 PROSE = Form("one line of text", re.compile("[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,500}"))

@@ -1,15 +1,18 @@
 """The leader's list of nodes, with as much of its past as promises still name: the ConfigMap `roster`.
 
 A row is one string, `name machine address uid [since [until]]`, without the beginnings and ends that all rows share:
-those are written once. So thousands of nodes fit into one ConfigMap.
+those are written once. So thousands of nodes fit into one ConfigMap. Rows stay such strings in memory too, sorted, each
+checked once: an agent holds the roster for its whole life, and looks at few members of it.
 """
 
 from __future__ import annotations
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from pp_hostd.model.address import is_address
 from pp_hostd.model.record import (
@@ -30,6 +33,7 @@ _UUID = re.compile("-".join(f"[0-9a-f]{{{digits}}}" for digits in (8, 4, 4, 4, 1
 _PACKED_UID = Form("a uid as 22 characters of base64, or = and the uid", re.compile("[A-Za-z0-9_-]{22}|=[!-~]{1,128}"))
 _COLUMNS = 3  # name, machine, address: what has ends in common with other rows
 Ends = tuple[str, str]
+Shared = tuple[Ends, ...]
 
 
 @dataclass(frozen=True)
@@ -48,34 +52,65 @@ class Member:
 
 
 @dataclass(frozen=True)
+class Electorate:
+    """The nodes of one version of the roster: those that the rules count (3, 10)."""
+
+    version: int
+    _oldest: int
+    _shared: Shared
+    _rows: tuple[str, ...]
+
+    @property
+    def n(self) -> int:
+        return len(self._rows)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Made anew at each asking, so that nobody pays for them who does not ask."""
+        head, tail = self._shared[0]
+        return tuple(head + row.partition(" ")[0] + tail for row in self._rows)
+
+    def member(self, name: str) -> Member | None:
+        """The node of that name, if it is listed in this version."""
+        head, tail = self._shared[0]
+        if len(name) < len(head) + len(tail) or not (name.startswith(head) and name.endswith(tail)):
+            return None
+        begins = name[len(head) : len(name) - len(tail)] + " "
+        place = bisect_left(self._rows, begins)
+        if place == len(self._rows) or not self._rows[place].startswith(begins):
+            return None
+        return _member(self._rows[place], self._shared, self._oldest)
+
+
+@dataclass(frozen=True)
 class Roster:
-    """Every version from `oldest` to `version`."""
+    """Every version from `oldest` to `version`. `Roster.of` makes one, `parse_roster` reads one."""
 
     version: int
     oldest: int
-    members: tuple[Member, ...]
+    _shared: Shared
+    _rows: tuple[str, ...]
 
-    def as_of(self, version: int) -> tuple[Member, ...] | Unreadable:
-        """The nodes of that version, for the rules that count them (3, 10): n is the length of this."""
+    @classmethod
+    def of(cls, version: int, oldest: int, members: Iterable[Member]) -> Roster:
+        members = tuple(members)
+        names = [_names(member) for member in members]
+        shared = tuple(_common_ends([row[column] for row in names]) for column in range(_COLUMNS))
+        return cls(version, oldest, shared, tuple(sorted(_row(member, shared, oldest) for member in members)))
+
+    def members(self) -> Iterator[Member]:
+        """Every row, by name."""
+        return (_member(row, self._shared, self.oldest) for row in self._rows)
+
+    def as_of(self, version: int) -> Electorate | Unreadable:
         if not self.oldest <= version <= self.version:
             kept = f"the roster holds versions {self.oldest} to {self.version}"
             return Unreadable(f"version {version} of the roster", kept)
-        return tuple(m for m in self.members if m.since <= version and (m.until is None or version < m.until))
+        rows = tuple(row for row in self._rows if _in_force(row, self.oldest, version))
+        return Electorate(version, self.oldest, self._shared, rows)
 
     def render(self) -> str:
-        names = [_names(member) for member in self.members]
-        shared = [_common_ends([row[column] for row in names]) for column in range(_COLUMNS)]
-        rows = [self._row(member, shared) for member in self.members]
-        return render({"version": self.version, "oldest": self.oldest, "shared": shared, "nodes": rows})
-
-    def _row(self, member: Member, shared: Sequence[Ends]) -> str:
-        words = [text[len(head) : len(text) - len(tail)] for text, (head, tail) in zip(_names(member), shared)]
-        words.append(_packed(member.uid))
-        if member.until is not None:
-            words += [str(member.since), str(member.until)]
-        elif member.since != self.oldest:
-            words.append(str(member.since))
-        return " ".join(words)
+        return render({"version": self.version, "oldest": self.oldest, "shared": self._shared, "nodes": self._rows})
 
 
 def parse_roster(text: object) -> Roster | Unreadable:
@@ -87,49 +122,71 @@ def _roster(text: object) -> Roster:
     fields = document(text, MAX_CONFIG_MAP_CHARACTERS)
     version = fields.count("version")
     oldest = fields.count("oldest", most=version)
-    shared = [_ends(ends) for ends in fields.elements("shared")]
+    shared = tuple(_ends(ends) for ends in fields.elements("shared"))
     if len(shared) != _COLUMNS:
         raise Refused(f"shared has {len(shared)} entries, not {_COLUMNS}")
-    members = tuple(_member(row, shared, oldest, version) for row in fields.elements("nodes"))
-    _refuse_overlaps(members)
-    return Roster(version, oldest, members)
+    rows = tuple(sorted(_text(row) for row in fields.elements("nodes")))
+    _refuse_overlaps(_checked(row, shared, oldest, version) for row in rows)
+    return Roster(version, oldest, shared, rows)
 
 
-def _member(row: object, shared: Sequence[Ends], oldest: int, version: int) -> Member:
-    words = row.split(" ") if isinstance(row, str) else []
-    if not 4 <= len(words) <= 6:
-        raise Refused("a row is not `name machine address uid [since [until]]`")
-    name, machine, address = (head + word + tail for word, (head, tail) in zip(words, shared))
-    since, until = _span(words[4:], oldest, version)
-    if not is_address(address):
-        raise Refused(f"the address of {name[:60]!a} is {address[:60]!a}, not an IPv4 or IPv6 address")
-    return Member(
-        name=matching(name, NAME, "a node"),
-        machine=matching(machine, MACHINE, "a machine") if machine else None,
-        address=address,
-        uid=_unpacked(matching(words[3], _PACKED_UID, "a uid")),
-        since=since,
-        until=until,
-    )
+def _text(row: object) -> str:
+    if isinstance(row, str) and 3 <= row.count(" ") <= 5:
+        return row
+    raise Refused("a row is not `name machine address uid [since [until]]`")
 
 
-def _span(words: Sequence[str], oldest: int, version: int) -> tuple[int, int | None]:
-    numbers = [int(matching(word, COUNT, "a version")) for word in words]
-    since = numbers[0] if numbers else oldest
-    until = numbers[1] if len(numbers) > 1 else None
+def _checked(row: str, shared: Shared, oldest: int, version: int) -> Member:
+    """What the row says, if all of it is allowed."""
+    words = row.split(" ")
+    matching(words[3], _PACKED_UID, "a uid")
+    for word in words[4:]:
+        matching(word, COUNT, "a version")
+    member = _member(row, shared, oldest)
+    matching(member.name, NAME, "a node")
+    if member.machine is not None:
+        matching(member.machine, MACHINE, "a machine")
+    if not is_address(member.address):
+        raise Refused(f"the address of {member.name} is {member.address[:60]!a}, not an IPv4 or IPv6 address")
+    since, until = member.since, member.until
     if since > version or (until is not None and not since < until <= version):
         raise Refused(f"a row spans versions {since} to {until}, and the roster is of version {version}")
-    return since, until
+    return member
 
 
-def _refuse_overlaps(members: Iterable[Member]) -> None:
+def _refuse_overlaps(by_name: Iterable[Member]) -> None:
     """A node listed twice in one version would be counted twice, and so could acknowledge twice (rule 10)."""
-    end_of: dict[str, int | None] = {}
-    for member in sorted(members, key=lambda member: member.since):
-        end = end_of.get(member.name, 0)
-        if end is None or member.since < end:
-            raise Refused(f"node {member.name} is listed twice in version {member.since}")
-        end_of[member.name] = member.until
+    for name, rows in groupby(by_name, lambda member: member.name):
+        end: int | None = 0
+        for member in sorted(rows, key=lambda member: member.since):
+            if end is None or member.since < end:
+                raise Refused(f"node {name} is listed twice in version {member.since}")
+            end = member.until
+
+
+def _member(row: str, shared: Shared, oldest: int) -> Member:
+    words = row.split(" ")
+    name, machine, address = (head + word + tail for word, (head, tail) in zip(words, shared))
+    return Member(name, machine or None, address, _unpacked(words[3]), *_span(words[4:], oldest))
+
+
+def _span(words: Sequence[str], oldest: int) -> tuple[int, int | None]:
+    return int(words[0]) if words else oldest, int(words[1]) if len(words) > 1 else None
+
+
+def _in_force(row: str, oldest: int, version: int) -> bool:
+    since, until = _span(row.split(" ")[4:], oldest)
+    return since <= version and (until is None or version < until)
+
+
+def _row(member: Member, shared: Shared, oldest: int) -> str:
+    words = [text[len(head) : len(text) - len(tail)] for text, (head, tail) in zip(_names(member), shared)]
+    words.append(_packed(member.uid))
+    if member.until is not None:
+        words += [str(member.since), str(member.until)]
+    elif member.since != oldest:
+        words.append(str(member.since))
+    return " ".join(words)
 
 
 def _names(member: Member) -> tuple[str, str, str]:

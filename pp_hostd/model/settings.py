@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any, Protocol, TypeVar
 
+from pp_hostd.model.address import is_address
 from pp_hostd.model.endpoint import parse_endpoint
+from pp_hostd.model.record import NAME, UNIT, Form
 
 T = TypeVar("T")
 Accepted = TypeVar("Accepted", covariant=True)
@@ -59,6 +61,41 @@ class AbsolutePath:
 
 
 @dataclass(frozen=True)
+class Choice:
+    words: tuple[str, ...]
+
+    def accept(self, value: object) -> str | None:
+        return value if isinstance(value, str) and value in self.words else None
+
+    def __str__(self) -> str:
+        return f"one of {', '.join(self.words)}"
+
+
+@dataclass(frozen=True)
+class Text:
+    """Text of a form from model/record.py, or nothing."""
+
+    form: Form
+
+    def accept(self, value: object) -> str | None:
+        return value if isinstance(value, str) and (not value or self.form.pattern.fullmatch(value)) else None
+
+    def __str__(self) -> str:
+        return f"{self.form.called}, or empty"
+
+
+@dataclass(frozen=True)
+class Address:
+    """An address of this host to listen on."""
+
+    def accept(self, value: object) -> str | None:
+        return value if isinstance(value, str) and (not value or is_address(value)) else None
+
+    def __str__(self) -> str:
+        return "an IPv4 or IPv6 address, or empty"
+
+
+@dataclass(frozen=True)
 class Servers:
     """API servers by address literal or host name."""
 
@@ -91,6 +128,11 @@ class Api:
         (),
         allowed=Servers(),
         consequence="More API servers than the kubeconfig names, tried in turn; each spares the peers a question.",
+    )
+    machines: str = setting(
+        "node",
+        allowed=Choice(("openshift", "cluster-api", "node")),
+        consequence="Whose object condemns this host: a Machine of that API, or, without machines, the Node itself.",
     )
     read_interval_seconds: float = setting(
         4.0,
@@ -128,12 +170,37 @@ class Peers:
         allowed=Number(0.1, 60),
         consequence="A peer that has not answered by then is silent in this round, and silence does not help the host.",
     )
+    port: int = setting(
+        9478,
+        allowed=Whole(1, 65535),
+        consequence="The port on which all hosts answer; another one on some hosts makes those silent to the rest.",
+    )
+    address: str = setting(
+        "",
+        allowed=Address(),
+        consequence="Where this host answers its peers; empty listens on every address, IPv4 and IPv6.",
+    )
+    auth: str = setting(
+        "key",
+        allowed=Choice(("key", "none")),
+        consequence="With none, whoever reaches the port can answer for a host, and so keep it alive or reset it.",
+    )
+    key_file: str = setting(
+        "/etc/pp-hostd/peer.key",
+        allowed=AbsolutePath(),
+        consequence="The cluster's peer key, for root only: a line signs, a second one is also accepted (rotation).",
+    )
 
 
 @dataclass(frozen=True)
 class Watchdog:
     """The device that resets a host which no longer feeds it."""
 
+    device: str = setting(
+        "/dev/watchdog",
+        allowed=AbsolutePath(),
+        consequence="If it can't be used, softdog is tried, then software alone, which the leader refuses by default.",
+    )
     timeout_seconds: int = setting(
         10,
         unit="seconds",
@@ -146,6 +213,37 @@ class Watchdog:
 class Agent:
     """When a host gives itself up."""
 
+    node_name: str = setting(
+        "",
+        allowed=Text(NAME),
+        consequence="The name of this host's Node; empty is the host's own name.",
+    )
+    mode: str = setting(
+        "enforce",
+        allowed=Choice(("enforce", "dry-run")),
+        consequence="A dry run judges and reports, and never touches the watchdog, the Node or the host.",
+    )
+    gate: str = setting(
+        "hold",
+        allowed=Choice(("hold", "taint", "none")),
+        consequence="What keeps workloads off a boot without a promise: hold the kubelet, rely on the leader's taint "
+        "(hosts whose kubelet starts the control plane), or nothing, which the promise then says.",
+    )
+    kubelet_unit: str = setting(
+        "kubelet.service",
+        allowed=Text(UNIT),
+        consequence="The unit that the gate holds: kubelet.service, k3s-agent.service, rke2-agent.service.",
+    )
+    metrics_address: str = setting(
+        "127.0.0.1",
+        allowed=Address(),
+        consequence="Where /metrics and /healthz are served; any other than loopback shows them to the network.",
+    )
+    metrics_port: int = setting(
+        9479,
+        allowed=Whole(0, 65535),
+        consequence="The port of /metrics and /healthz; 0 serves neither.",
+    )
     self_timeout_seconds: float = setting(
         22.0,
         unit="seconds",

@@ -109,7 +109,7 @@ def rosters(draw: st.DrawFn) -> Roster:
         for since, until in zip(bounds, ends):
             machine = draw(st.none() | machines)
             members.append(Member(name, machine, draw(addresses), draw(uids), since, until))
-    return Roster(version, oldest, tuple(draw(st.permutations(members))))
+    return Roster.of(version, oldest, tuple(draw(st.permutations(members))))
 
 
 @st.composite

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import tracemalloc
 import uuid
 from typing import Any, Callable
 
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pp_hostd.model.record import Unreadable
-from pp_hostd.model.roster import Member, Roster, parse_roster
+from pp_hostd.model.roster import Electorate, Member, Roster, parse_roster
 from tests.model import strategies as draw
 
 UID = "7d3b1c1e-6f0b-4a8e-9f57-0c4f1b2a3d4e"
@@ -20,7 +21,7 @@ OLD = Member("worker-1", "metal3/m-1", "192.0.2.1", UID, since=3, until=5)
 NEW = Member("worker-1", "metal3/m-1", "192.0.2.77", UID, since=5, until=None)
 STAYED = Member("worker-2", "metal3/m-2", "192.0.2.2", UID, since=3, until=None)
 LEFT = Member("worker-3", None, "2001:db8::3", UID, since=4, until=6)
-ROSTER = Roster(version=6, oldest=3, members=(OLD, NEW, STAYED, LEFT))
+ROSTER = Roster.of(version=6, oldest=3, members=(OLD, NEW, STAYED, LEFT))
 
 
 def refused(roster: Roster | dict[str, Any]) -> str:
@@ -29,11 +30,41 @@ def refused(roster: Roster | dict[str, Any]) -> str:
     return parsed.reason
 
 
+def as_of(roster: Roster, version: int) -> Electorate:
+    electorate = roster.as_of(version)
+    assert isinstance(electorate, Electorate)
+    return electorate
+
+
 @pytest.mark.parametrize(
     ("version", "members"), [(3, (OLD, STAYED)), (4, (OLD, STAYED, LEFT)), (5, (NEW, STAYED, LEFT)), (6, (NEW, STAYED))]
 )
 def test_a_version_that_a_promise_names_can_be_reconstructed(version: int, members: tuple[Member, ...]) -> None:
-    assert ROSTER.as_of(version) == members
+    electorate = as_of(ROSTER, version)
+    assert (electorate.version, electorate.n) == (version, len(members))
+    assert tuple(electorate.member(name) for name in electorate.names) == members
+
+
+@pytest.mark.parametrize("name", ["", "worker-", "worker-3", "worker-11", "worker", "xorker-1", "worker-1 ", "zebra"])
+def test_a_node_that_is_not_listed_in_a_version_is_no_member_of_it(name: str) -> None:
+    roster = parse_roster(Roster.of(6, 3, (OLD, NEW, STAYED)).render())
+    assert isinstance(roster, Roster)
+    assert as_of(roster, 6).member(name) is None
+
+
+def test_a_name_that_is_too_short_for_what_all_names_share_is_no_member() -> None:
+    members = [Member(name, None, "::1", UID, 1, None) for name in ("abba", "abxba")]
+    electorate = as_of(Roster.of(1, 1, members), 1)
+    assert [electorate.member(name) for name in ("abba", "aba", "abxba")] == [members[0], None, members[1]]
+
+
+def test_rows_may_come_in_any_order() -> None:
+    rows = ["c  ::3 =u 2", "a  ::1 =u", "b  ::2 =u", "c  ::4 =u 1 2"]
+    fields = {"v": 1, "version": 2, "oldest": 1, "shared": [["", ""]] * 3}
+    roster = parse_roster(json.dumps({**fields, "nodes": rows}))
+    assert isinstance(roster, Roster)
+    assert as_of(roster, 2).member("c") == Member("c", None, "::3", "u", 2, None)
+    assert "node a is listed twice" in refused({**fields, "nodes": [*rows, rows[1]]})
 
 
 @pytest.mark.parametrize("version", [-1, 0, 2, 7])
@@ -43,7 +74,7 @@ def test_a_version_that_is_forgotten_or_not_yet_known_cannot(version: int) -> No
 
 
 def test_what_all_rows_share_and_what_is_the_rule_is_left_out() -> None:
-    assert json.loads(Roster(6, 3, (OLD, NEW, STAYED)).render()) == {
+    assert json.loads(Roster.of(6, 3, (OLD, NEW, STAYED)).render()) == {
         "v": 1,
         "version": 6,
         "oldest": 3,
@@ -57,9 +88,9 @@ def test_what_all_rows_share_and_what_is_the_rule_is_left_out() -> None:
 
 
 def test_an_empty_roster_and_a_uid_of_another_form_are_read_back() -> None:
-    odd = Roster(1, 1, (Member("a", None, "::1", "fTscHm8LSo6fVwxPGyo9Tg", 1, None),))
+    odd = Roster.of(1, 1, (Member("a", None, "::1", "fTscHm8LSo6fVwxPGyo9Tg", 1, None),))
     assert parse_roster(odd.render()) == odd
-    assert parse_roster(Roster(1, 1, ()).render()) == Roster(1, 1, ())
+    assert parse_roster(Roster.of(1, 1, ()).render()) == Roster.of(1, 1, ())
 
 
 @draw.examples
@@ -68,9 +99,10 @@ def test_no_version_of_a_roster_that_was_read_holds_a_node_twice(drawn: Roster) 
     roster = parse_roster(drawn.render())
     assert isinstance(roster, Roster)
     for version in range(roster.oldest, roster.version + 1):
-        members = roster.as_of(version)
-        assert isinstance(members, tuple)
-        assert len({member.name for member in members}) == len(members)
+        electorate = as_of(roster, version)
+        listed = [member for member in drawn.members() if member.since <= version and version < (member.until or 99)]
+        assert [electorate.member(name) for name in electorate.names] == listed
+        assert len({member.name for member in listed}) == electorate.n
 
 
 @pytest.mark.parametrize(
@@ -83,16 +115,18 @@ def test_no_version_of_a_roster_that_was_read_holds_a_node_twice(drawn: Roster) 
     ],
 )
 def test_a_node_that_would_be_counted_twice_is_refused(twice: tuple[Member, ...]) -> None:
-    assert "worker-2 is listed twice" in refused(Roster(6, 3, twice))
+    assert "worker-2 is listed twice" in refused(Roster.of(6, 3, twice))
 
 
 @pytest.mark.parametrize(("since", "until"), [(7, None), (4, 4), (5, 4), (4, 7)])
 def test_a_row_outside_of_the_versions_is_refused(since: int, until: int | None) -> None:
-    assert f"spans versions {since} to {until}" in refused(Roster(6, 3, (Member("a", None, "::1", UID, since, until),)))
+    assert f"spans versions {since} to {until}" in refused(
+        Roster.of(6, 3, (Member("a", None, "::1", UID, since, until),))
+    )
 
 
 def test_a_roster_that_is_older_than_its_oldest_version_is_refused() -> None:
-    assert "oldest is 7, not a whole number from 1 to 6" in refused(Roster(6, 7, ()))
+    assert "oldest is 7, not a whole number from 1 to 6" in refused(Roster.of(6, 7, ()))
 
 
 @pytest.mark.parametrize(
@@ -105,8 +139,8 @@ def test_a_roster_that_is_older_than_its_oldest_version_is_refused() -> None:
         ("A  ::1 =u", "a node is 'A', not a Kubernetes name"),
         ("  ::1 =u", "a node is ''"),
         ("a m ::1 =u", "a machine is 'm', not namespace/name of a Machine"),
-        ("a  worker-1.example.com =u", "the address of 'a' is 'worker-1.example.com', not an IPv4 or IPv6 address"),
-        ("a  fe80::1%eth0 =u", "the address of 'a'"),
+        ("a  worker-1.example.com =u", "the address of a is 'worker-1.example.com', not an IPv4 or IPv6 address"),
+        ("a  fe80::1%eth0 =u", "the address of a"),
         ("a  ::1 u", "a uid is 'u'"),
         ("a  ::1 =u 0", "a version is '0'"),
         ("a  ::1 =u 1_0", "a version is '1_0'"),
@@ -152,17 +186,33 @@ def _uid(index: int) -> str:
 
 @pytest.mark.parametrize("member", [_openshift, _cluster_api, _no_machines])
 def test_5000_nodes_take_at_most_70_bytes_each(member: Callable[[int], Member]) -> None:
-    roster = Roster(9, 3, tuple(member(index) for index in range(5000)))
-    text = roster.render()
+    members = [member(index) for index in range(5000)]
+    text = Roster.of(9, 3, members).render()
     assert len(text.encode()) / 5000 <= 70
-    assert parse_roster(text) == roster
-    aged = [dataclasses.replace(each, since=2_000_003, until=2_000_009) for each in roster.members]
-    assert len(Roster(2_000_009, 3, tuple(aged)).render().encode()) < 1 << 20
+    roster = parse_roster(text)
+    assert isinstance(roster, Roster)
+    assert list(roster.members()) == sorted(members, key=lambda each: each.name)
+    aged = [dataclasses.replace(each, since=2_000_003, until=2_000_009) for each in members]
+    assert len(Roster.of(2_000_009, 3, tuple(aged)).render().encode()) < 1 << 20
+
+
+def test_5000_nodes_weigh_less_than_a_megabyte_in_memory() -> None:
+    text = Roster.of(9, 3, map(_openshift, range(5000))).render()
+    tracemalloc.start()
+    try:
+        roster = parse_roster(text)
+        assert isinstance(roster, Roster)
+        electorate = as_of(roster, 9)
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert electorate.n == 5000
+    assert held < 1_000_000
 
 
 @draw.examples
 @given(st.lists(st.text("ab", max_size=4), min_size=1, max_size=4))
 def test_names_that_begin_and_end_alike_are_read_back(suffixes: list[str]) -> None:
     names = sorted({f"a{suffix}a" for suffix in suffixes})
-    roster = Roster(1, 1, tuple(Member(name, None, "::1", UID, 1, None) for name in names))
+    roster = Roster.of(1, 1, tuple(Member(name, None, "::1", UID, 1, None) for name in names))
     assert parse_roster(roster.render()) == roster

@@ -1,0 +1,153 @@
+"""Sense, judge, act: the one order of things, with clock, senses and hands as arguments. A simulator runs it as well.
+
+Hands start things and never wait; what becomes of them comes back as evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Callable, Protocol, Union
+
+from pp_hostd.agent.judge import judge
+from pp_hostd.agent.plan import (
+    Arm,
+    Disarm,
+    Ground,
+    LookAtNode,
+    OpenGate,
+    ReadMachine,
+    Step,
+    Store,
+    Wait,
+    after,
+    plan,
+    standing,
+)
+from pp_hostd.model.bond import (
+    Bond,
+    BondEvent,
+    GateOpened,
+    Look,
+    StillArmed,
+    StoreEnded,
+    WatchdogArmed,
+    WatchdogDisarmed,
+)
+from pp_hostd.model.evidence import Evidence
+from pp_hostd.model.memory import Decision, Memory
+from pp_hostd.model.node import Node
+from pp_hostd.model.promise import AgentRecord, Armed
+from pp_hostd.model.settings import Settings
+from pp_hostd.model.verdict import Verdict
+
+News = Union[Evidence, BondEvent]
+_BOND_EVENTS = (Look, StoreEnded, WatchdogArmed, WatchdogDisarmed, StillArmed, GateOpened)
+
+
+class Senses(Protocol):
+    """What has become known. Nothing here waits."""
+
+    def take(self) -> list[News]:
+        """Everything since the last call, in order."""
+
+    def ground(self) -> Ground: ...
+
+    def rosters(self) -> Mapping[int, tuple[str, ...]]:
+        """The nodes of every roster that is still known, by version."""
+
+
+class Hands(Protocol):
+    """What can be done. Nothing here waits; outcomes come back through the senses."""
+
+    def feed(self) -> None: ...
+    def reset(self, decision: Decision, promise: Armed | None) -> None: ...
+    def read(self) -> None: ...
+    def ask(self, peers: tuple[str, ...], uid: str) -> None: ...
+    def look(self) -> None: ...
+    def store(self, record: AgentRecord, node: Node) -> None: ...
+    def arm(self) -> None: ...
+    def disarm(self) -> None: ...
+    def open_gate(self, reason: str) -> None: ...
+    def remember(self, memory: Memory, bond: Bond) -> None:
+        """Keep both where a restarted daemon finds them."""
+
+    def show(self, verdict: Verdict) -> None:
+        """Tell people and the service manager about a finished judgement."""
+
+
+class Driver:
+    """One host's agent without its shell. `turn` is called whenever there is news, and at `verdict.wake_at`."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        senses: Senses,
+        hands: Hands,
+        *,
+        memory: Memory,
+        bond: Bond,
+        clock: Callable[[], float],
+        entropy: Callable[[], int],
+    ) -> None:
+        self.settings = settings
+        self.memory, self.bond = memory, bond
+        self.waiting_for = ""
+        self._senses, self._hands = senses, hands
+        self._clock, self._entropy = clock, entropy
+        self._step: Step = Wait("")  # the plan's step that is under way
+
+    def turn(self) -> Verdict:
+        """One judgement, and all that follows from it."""
+        ground, evidence = self._senses.ground(), self._sensed(self._senses.take())
+        bound = standing(self.settings, ground, self.bond, self.memory, self._senses.rosters(), self.waiting_for)
+        judgement = judge(self.settings, bound, self.memory, evidence, self._clock(), self._entropy())
+        verdict, self.memory = judgement.verdict, judgement.memory
+        if verdict.reset is not None:
+            self._hands.reset(verdict.reset, self.bond.promises[0] if self.bond.promises else None)
+        elif verdict.feed:
+            self._hands.feed()  # rule 2: by a finished judgement, and before anything else can stall
+        step = self._next_step(ground, verdict.at)
+        self._hands.remember(self.memory, self.bond)  # rule 6: before anyone is asked or anything is promised
+        if verdict.read:
+            self._hands.read()
+        if verdict.ask and bound.machine_uid is not None:
+            self._hands.ask(verdict.ask, bound.machine_uid)
+        self._take(step)
+        self._hands.show(verdict)
+        # The judge orders the read that the plan wants.
+        return replace(verdict, wake_at=verdict.at) if isinstance(step, ReadMachine) else verdict
+
+    def _sensed(self, news: Iterable[News]) -> list[Evidence]:
+        evidence: list[Evidence] = []
+        for each in news:
+            if isinstance(each, _BOND_EVENTS):
+                self.bond = after(self.bond, each, self.settings.api.retry_seconds)
+                self._step = Wait("")
+            else:
+                evidence.append(each)
+        return evidence
+
+    def _next_step(self, ground: Ground, now: float) -> Step:
+        """One step of the plan at a time: the next is planned when the last one's outcome is known."""
+        if not isinstance(self._step, Wait):
+            return Wait(self.waiting_for)
+        step = plan(self.settings, ground, self.bond, self.memory, now)
+        self.waiting_for = step.reason if isinstance(step, Wait) else self.waiting_for
+        if isinstance(step, ReadMachine):
+            self.memory = replace(self.memory, check_at=now)
+        return step
+
+    def _take(self, step: Step) -> None:
+        if isinstance(step, LookAtNode):
+            self._hands.look()
+        elif isinstance(step, Store):
+            self._hands.store(step.record, step.node)
+        elif isinstance(step, Arm):
+            self._hands.arm()
+        elif isinstance(step, Disarm):
+            self._hands.disarm()
+        elif isinstance(step, OpenGate):
+            self._hands.open_gate(step.reason)
+        if not isinstance(step, (Wait, ReadMachine)):
+            self._step = step

@@ -1,0 +1,264 @@
+"""Whether this host may live on: evidence and memory go in, a verdict comes out. Pure and total.
+
+The rules are those of the design, section 4; each is named at the line that keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from pp_hostd.model.condemnation import Condemned, NotRequested, Requested
+from pp_hostd.model.evidence import Evidence, LinkChanged, PeerAnswered, Read, WatchedCondemned
+from pp_hostd.model.inquiry import Inquiry, Reply, Said, is_outage, next_round, weigh
+from pp_hostd.model.memory import Decision, LastRead, Memory, Outage, Proof, Source, Standing
+from pp_hostd.model.settings import Settings
+from pp_hostd.model.verdict import Judgement, State, Verdict
+from pp_hostd.timing import FAILED_READS, tick_seconds
+
+DRY_RUN = "dry-run"
+
+
+def judge(
+    settings: Settings, standing: Standing, memory: Memory, evidence: Iterable[Evidence], now: float, seed: int
+) -> Judgement:
+    """One finished judgement: only this feeds the watchdog (rule 2). The seed is new each time, for rule 3's choice."""
+    evidence = list(evidence)
+    for each in evidence:
+        memory = _absorbed(settings, standing, memory, each)
+    memory = _after_answers(memory, [each for each in evidence if isinstance(each, PeerAnswered)])
+    memory = _without_lost_read(settings, standing, memory, now)
+    if memory.decision is None and standing.armed:
+        memory = _inquired(settings, standing, memory, now, seed)
+        memory = _expired(standing, memory, now)
+    elif memory.decision is not None and settings.agent.mode == DRY_RUN:
+        memory = _pardoned(memory)
+    asked_now = memory.inquiry is not None and memory.inquiry.round_began_at == now
+    ask = memory.inquiry.asked[-memory.inquiry.in_round :] if asked_now and memory.inquiry is not None else ()
+    read_at = _read_at(settings, standing, memory, now)
+    read = memory.reading_since is None and read_at <= now
+    if read:
+        memory = replace(memory, reading_since=now, check_at=None)
+    return Judgement(_verdict(settings, standing, memory, now, read, read_at, ask), memory)
+
+
+def _absorbed(settings: Settings, standing: Standing, memory: Memory, evidence: Evidence) -> Memory:
+    if isinstance(evidence, Read):
+        return _after_read(standing, memory, evidence)
+    if isinstance(evidence, WatchedCondemned):
+        return _after_watch(standing, memory, evidence)
+    if isinstance(evidence, LinkChanged):
+        # At once, and yet a link that flaps costs no more reads than an API that fails.
+        last = memory.last_read.began_at + settings.api.retry_seconds if memory.last_read else evidence.at
+        return replace(memory, check_at=max(evidence.at, last))
+    return memory  # an answer: all of them are counted together
+
+
+def _after_read(standing: Standing, memory: Memory, read: Read) -> Memory:
+    condemnation, failure = None, read.failure or "the reply holds no machine"
+    if read.missing:
+        failure = read.failure or "the machine does not exist"  # rule 1: no proof, a failed read
+    elif read.machine is not None:
+        condemnation = read.machine.condemnation
+        failure = f"{read.machine.subject}: {condemnation}"
+        if standing.machine_uid not in (None, read.machine.uid):  # rule 1: of the uid in the promise
+            condemnation, failure = None, f"{read.machine.subject} has another uid than the one promised"
+    if isinstance(condemnation, Condemned):
+        memory = _finished(memory, read, f"condemned under id {condemnation.id}")
+        return _condemned(standing, memory, condemnation.id, "its machine is condemned", read.ended_at)
+    if isinstance(condemnation, (NotRequested, Requested)):
+        lifted_id = max(memory.lifted_id, condemnation.last_id)
+        cleared = replace(_finished(memory, read, ""), lifted_id=lifted_id, condemned_id=None, outage=None)
+        # Rule 1: a proof counts from when the request was sent.
+        return _proven(cleared, Proof(read.began_at, Source.OWN_READ))
+    return _failed(_finished(memory, read, failure), read.began_at)
+
+
+def _finished(memory: Memory, read: Read, failure: str) -> Memory:
+    since, last = memory.reading_since, memory.last_read
+    if last is not None and last.began_at > read.began_at:
+        return memory  # given up by an outage verdict, and overtaken
+    overtaken = since is not None and since > read.began_at
+    return replace(
+        memory,
+        reading_since=since if overtaken else None,
+        last_read=LastRead(read.began_at, read.ended_at, failure),
+    )
+
+
+def _failed(memory: Memory, began_at: float) -> Memory:
+    """Rule 3 counts failures in a row. Reads beside an inquiry may prove, and bring no other inquiry nearer."""
+    counts = memory.inquiry is None and (memory.outage is None or began_at >= memory.outage.ended_at)
+    return replace(memory, failed_reads=memory.failed_reads + 1) if counts else memory
+
+
+def _proven(memory: Memory, proof: Proof) -> Memory:
+    newest = proof if memory.proof is None or proof.at >= memory.proof.at else memory.proof
+    return replace(memory, proof=newest, failed_reads=0, inquiry=None)
+
+
+def _after_answers(memory: Memory, answers: Sequence[PeerAnswered]) -> Memory:
+    """Each peer counts once, however late or often it answers, and only if this inquiry asked it."""
+    inquiry = memory.inquiry
+    if inquiry is None or not answers:
+        return memory
+    awaited = set(inquiry.asked).difference(reply.peer for reply in inquiry.replies)
+    replies: list[Reply] = []
+    for each in answers:
+        if each.peer not in awaited or each.began_at < inquiry.started_at:
+            continue
+        said, condemnation_id = weigh(each.answer, memory.lifted_id)
+        if said is Said.HEALTHY:  # rule 3: any "healthy" is proof, dated by the question (rule 1)
+            return _proven(replace(memory, outage=None), Proof(each.began_at, Source.PEER, each.peer))
+        awaited.discard(each.peer)
+        replies.append(Reply(each.peer, said, condemnation_id))
+    return replace(memory, inquiry=replace(inquiry, replies=(*inquiry.replies, *replies)))
+
+
+def _after_watch(standing: Standing, memory: Memory, evidence: WatchedCondemned) -> Memory:
+    """Rule 1: a watch can condemn; but what the host has itself read as lifted since is old news (rule 4)."""
+    if evidence.id <= memory.lifted_id or standing.machine_uid not in (None, evidence.uid):
+        return memory
+    return _condemned(standing, memory, evidence.id, "its machine is condemned", evidence.at)
+
+
+def _condemned(standing: Standing, memory: Memory, condemnation_id: int | None, cause: str, at: float) -> Memory:
+    if not standing.armed:  # rule 6: nothing was started in this boot, so there is nothing to reset
+        return replace(memory, condemned_id=condemnation_id)
+    if memory.decision is not None:  # rule 7: once
+        return memory
+    return replace(memory, inquiry=None, decision=Decision(at, cause, condemnation_id))
+
+
+def _without_lost_read(settings: Settings, standing: Standing, memory: Memory, now: float) -> Memory:
+    """A read that has not even reported its failure long after its deadline is a failed read."""
+    since, deadline = memory.reading_since, settings.api.read_deadline_seconds
+    if since is None or now < since + 2 * deadline:
+        return memory
+    return _after_read(standing, memory, Read(since, now, failure=f"the read did not end within {2 * deadline:g} s"))
+
+
+def _inquired(settings: Settings, standing: Standing, memory: Memory, now: float, seed: int) -> Memory:
+    """Begin, continue or conclude the inquiry of rule 3."""
+    inquiry, peers = memory.inquiry, standing.peers
+    if inquiry is None:
+        enough = 1 if memory.outage is not None else FAILED_READS  # rule 3: after an outage verdict, one
+        if memory.failed_reads < enough or not peers:
+            return memory
+        begun = Inquiry(started_at=now, seed=seed, round=0, round_began_at=now, asked=(), in_round=0)
+        return replace(memory, failed_reads=0, inquiry=next_round(begun, peers, settings.peers.rounds, now))
+    if not inquiry.round_over(settings.peers.round_seconds, now):
+        return memory
+    accusers = inquiry.said(Said.UNHEALTHY, Said.NOT_FOUND)  # rule 1: "not-found" weighs like "unhealthy"
+    if accusers:
+        known = max((reply.id for reply in accusers if reply.id is not None), default=None)
+        cause = f"{accusers[0].peer} says {accusers[0].said.value}, and no peer says healthy"
+        return _condemned(standing, memory, known, cause, now)
+    if is_outage(inquiry.replies, standing.electorates):
+        summary = inquiry.summary()
+        outage = Outage(inquiry.started_at, now, summary)
+        # Rule 3: the verdict is dated by the start of its inquiry. A read still under way delays no other.
+        proven = _proven(memory, Proof(inquiry.started_at, Source.OUTAGE, summary))
+        return replace(proven, outage=outage, reading_since=None)
+    if len(inquiry.asked) >= len(peers):
+        return _condemned(standing, memory, None, f"nobody vouches for it: {inquiry.summary()}", now)
+    return replace(memory, inquiry=next_round(inquiry, peers, settings.peers.rounds, now))
+
+
+def _expired(standing: Standing, memory: Memory, now: float) -> Memory:
+    """Rule 2: no proof for T. From here on the leader may count on the reset, so no later proof undoes it."""
+    if memory.proof is None or now < memory.proof.at + standing.self_timeout_seconds:
+        return memory
+    cause = f"no proof for {standing.self_timeout_seconds:g} s that its machine is not condemned"
+    return _condemned(standing, memory, None, cause, now)
+
+
+def _pardoned(memory: Memory) -> Memory:
+    """In a dry run nothing was reset, so judging goes on with the next proof."""
+    decision, proof = memory.decision, memory.proof
+    if decision is None or proof is None or proof.at <= decision.at:
+        return memory
+    return replace(memory, decision=None)
+
+
+def _read_at(settings: Settings, standing: Standing, memory: Memory, now: float) -> float:
+    """When the next read is due."""
+    last, api = memory.last_read, settings.api
+    if last is None:
+        return now
+    due = last.began_at + api.read_interval_seconds
+    if memory.outage is not None and last.began_at < memory.outage.ended_at:
+        due = max(memory.outage.started_at + api.read_interval_seconds, memory.outage.ended_at)
+    elif memory.proof is not None and memory.proof.at > last.began_at:  # a peer's: as after a read of one's own
+        due = memory.proof.at + api.read_interval_seconds
+    elif last.failure and (memory.inquiry is not None or memory.failed_reads < FAILED_READS or standing.armed):
+        due = last.ended_at + api.retry_seconds
+    return due if memory.check_at is None else min(due, memory.check_at)
+
+
+def _verdict(
+    settings: Settings,
+    standing: Standing,
+    memory: Memory,
+    now: float,
+    read: bool,
+    read_at: float,
+    ask: tuple[str, ...],
+) -> Verdict:
+    until = None if memory.proof is None else memory.proof.at + standing.self_timeout_seconds
+    feed = standing.armed and memory.decision is None and until is not None and now < until  # rule 2
+    wakes = [now + tick_seconds(settings)]
+    if memory.reading_since is None:
+        wakes.append(read_at)
+    if memory.inquiry is not None:
+        wakes.append(memory.inquiry.round_began_at + settings.peers.round_seconds)
+    if feed and until is not None:
+        wakes.append(until)
+    return Verdict(
+        at=now,
+        state=_state(standing, memory),
+        sentence=_sentence(settings, standing, memory),
+        proof=memory.proof,
+        feed_until_at=until,
+        feed=feed,
+        read=read,
+        ask=ask,
+        reset=memory.decision,
+        wake_at=max(now, min(wakes)),
+    )
+
+
+def _state(standing: Standing, memory: Memory) -> State:
+    if memory.decision is not None:
+        return State.RESETTING
+    if not standing.armed:
+        return State.WAITING if memory.condemned_id is None else State.CONDEMNED
+    if memory.outage is not None:
+        return State.OUTAGE
+    if memory.proof is None or memory.failed_reads or memory.inquiry is not None:
+        return State.SUSPECT
+    return State.HEALTHY
+
+
+def _sentence(settings: Settings, standing: Standing, memory: Memory) -> str:
+    state = _state(standing, memory)
+    why = memory.last_read.failure if memory.last_read is not None else ""
+    if memory.decision is not None:
+        named = "" if memory.decision.id is None else f" (condemnation {memory.decision.id})"
+        would = "would reset this host (dry run)" if settings.agent.mode == DRY_RUN else "resetting this host"
+        return f"{would}: {memory.decision.cause}{named}"
+    if state is State.CONDEMNED:
+        return f"condemned under id {memory.condemned_id}, with nothing started in this boot: waits to be given back"
+    if state is State.WAITING:
+        return f"not armed: {standing.waiting_for or why or 'the first read is under way'}"
+    if memory.inquiry is not None:
+        rounds = f"round {memory.inquiry.round} of {settings.peers.rounds}"
+        return f"asks its peers, {rounds}: {memory.inquiry.summary()}; its own read failed: {why}"
+    if memory.outage is not None:
+        return f"the control plane is out, not this host, which stays up: {memory.outage.summary}"
+    if memory.failed_reads:
+        return f"{memory.failed_reads} of {FAILED_READS} reads failed before it asks its peers: {why}"
+    if memory.proof is None:
+        return "armed, and not fed before a first proof"
+    vouching = f" ({memory.proof.detail} vouches for it)" if memory.proof.source is Source.PEER else ""
+    return f"healthy: its machine is not condemned{vouching}"

@@ -1,0 +1,128 @@
+"""How far this boot of the host is bound: its watchdog, its gate, and what may stand about it on its Node (rules 5, 6).
+
+Lives in /run, so that a restarted daemon is bound to the same.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Union
+
+from pp_hostd.model.node import Node
+from pp_hostd.model.promise import AgentRecord, Armed, Committed, WatchdogKind
+
+
+class Gate(enum.Enum):
+    """Whether workloads can start in this boot."""
+
+    ABSENT = "absent"
+    """Nothing holds the kubelet in this boot: the gate was not in its way when it started."""
+    CLOSED = "closed"
+    OPEN = "open"
+
+
+class Written(enum.Enum):
+    """What became of a conditional write."""
+
+    DONE = "done"
+    CONFLICT = "conflict"
+    NOT_DONE = "not done"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Look:
+    """One finished linearizable read of one's own Node; `backup` tells, for a Node that is missing, whether a leader
+    holds a backup of it."""
+
+    began_at: float
+    ended_at: float
+    node: Node | None = None
+    missing: bool = False
+    backup: bool = False
+    failure: str = ""
+
+
+@dataclass(frozen=True)
+class StoreEnded:
+    """One finished write of a record, conditional on `resource_version`; `node` is what it made of the Node."""
+
+    record: AgentRecord
+    resource_version: str
+    written: Written
+    at: float
+    node: Node | None = None
+    sentence: str = ""
+
+
+@dataclass(frozen=True)
+class WatchdogArmed:
+    """The watchdog runs; the timeout is what the device really grants. `troubles`: why no better one was taken."""
+
+    kind: WatchdogKind
+    timeout_seconds: float
+    troubles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class WatchdogDisarmed:
+    """The watchdog no longer runs."""
+
+
+@dataclass(frozen=True)
+class StillArmed:
+    """The watchdog could not be disarmed, and why."""
+
+    sentence: str
+    at: float
+
+
+@dataclass(frozen=True)
+class GateOpened:
+    """The kubelet may start."""
+
+
+BondEvent = Union[Look, StoreEnded, WatchdogArmed, WatchdogDisarmed, StillArmed, GateOpened]
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A write under way, or of unknown outcome. It can land while the Node has the version it is conditional on."""
+
+    record: AgentRecord
+    resource_version: str
+
+
+@dataclass(frozen=True)
+class Bond:
+    """`stored` is our record of this boot on the Node, as last known. `look` is the Node as a write may rely on it;
+    None after a write that did not go through. `promised_uid` is the machine of a promise that vanished from the
+    Node without being withdrawn. `not_before_at` paces what failed, for the reason in `trouble`."""
+
+    boot: str
+    gate: Gate
+    watchdog: WatchdogArmed | None = None
+    stored: AgentRecord | None = None
+    pending: tuple[Pending, ...] = ()
+    look: Look | None = None
+    promised_uid: str = ""
+    not_before_at: float = 0.0
+    trouble: str = ""
+
+    @property
+    def knows_node(self) -> bool:
+        """Whether anything is known of the Node in this boot: if not, a promise may stand that was forgotten."""
+        return self.stored is not None or self.look is not None
+
+    @property
+    def may_stand(self) -> tuple[AgentRecord, ...]:
+        """Every record of this boot that the leader may read on the Node, now or later."""
+        known = () if self.stored is None else (self.stored,)
+        return known + tuple(each.record for each in self.pending)
+
+    @property
+    def promises(self) -> tuple[Armed, ...]:
+        """Every promise that may stand: all of them are kept (rule 5)."""
+        records = (each.promise if isinstance(each, Committed) else each for each in self.may_stand)
+        return tuple(each for each in records if isinstance(each, Armed))

@@ -1,0 +1,50 @@
+"""What the agent has sensed, one value for each finished exchange or piece of news. Times are boot time (rule 13)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Union
+
+from pp_hostd.model.answer import Answer
+from pp_hostd.model.machine import Machine
+
+
+@dataclass(frozen=True)
+class Read:
+    """One finished linearizable read of a machine: found, `missing`, or failed for the reason in `failure`."""
+
+    began_at: float
+    ended_at: float
+    machine: Machine | None = None
+    missing: bool = False
+    failure: str = ""
+
+
+@dataclass(frozen=True)
+class PeerAnswered:
+    """One finished question to a peer: its verified answer, or silence and what made it so."""
+
+    peer: str
+    began_at: float
+    ended_at: float
+    answer: Answer | None
+    silence: str = ""
+
+
+@dataclass(frozen=True)
+class WatchedCondemned:
+    """A watch says that this host's machine is condemned. There is no value for the opposite: rule 1."""
+
+    uid: str
+    id: int
+    at: float
+
+
+@dataclass(frozen=True)
+class LinkChanged:
+    """A network link or an address of this host has changed: worth a check at once."""
+
+    at: float
+
+
+Evidence = Union[Read, PeerAnswered, WatchedCondemned, LinkChanged]

@@ -1,0 +1,110 @@
+"""The inquiry of rule 3 as a value: who was asked when, who said what, and what that comes to."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from pp_hostd.model.answer import Answer, Health
+
+
+class Said(enum.Enum):
+    """What a peer's answer weighs. Silence is no answer: it counts for nothing, and ends no round early."""
+
+    HEALTHY = "healthy"
+    UNHEALTHY = "unhealthy"
+    NOT_FOUND = "not-found"
+    API_ERROR = "api-error"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One peer's answer; `id` is the condemnation's, where it named one."""
+
+    peer: str
+    said: Said
+    id: int | None
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """`asked` holds every peer asked so far, in order; the last `in_round` of them in this round, which is yet to begin
+    while there are none."""
+
+    started_at: float
+    seed: int
+    round: int
+    round_began_at: float
+    asked: tuple[str, ...]
+    in_round: int
+    replies: tuple[Reply, ...] = ()
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """Who was asked in this round and has not answered."""
+        heard = {reply.peer for reply in self.replies}
+        return tuple(peer for peer in self.asked[len(self.asked) - self.in_round :] if peer not in heard)
+
+    def round_over(self, round_seconds: float, now: float) -> bool:
+        return now >= self.round_began_at + round_seconds or not self.awaited
+
+    def resumed(self) -> Inquiry:
+        """As a restarted process takes it up: the questions under way were lost with the old one, so that their round
+        is yet to begin. Answers and the start stay (rule 6)."""
+        lost = self.awaited
+        if not lost:
+            return self
+        heard = tuple(peer for peer in self.asked if peer not in lost)
+        return replace(self, round=self.round - 1, asked=heard, in_round=0)
+
+    def said(self, *words: Said) -> list[Reply]:
+        return [reply for reply in self.replies if reply.said in words]
+
+    def summary(self) -> str:
+        """`2 api-error, 1 silent of 3 asked`; silent is everybody who has not answered yet."""
+        counts = {word.value: sum(reply.said is word for reply in self.replies) for word in Said}
+        counts["silent"] = len(self.asked) - len(self.replies)
+        found = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+        return f"{found} of {len(self.asked)} asked"
+
+
+def weigh(answer: Answer, lifted_id: int) -> tuple[Said, int | None]:
+    """An "unhealthy" whose id the host has itself seen lifted is old news: the peer can't read the API (rule 4)."""
+    if answer.health is Health.UNHEALTHY and answer.id is not None and answer.id <= lifted_id:
+        return Said.API_ERROR, answer.id
+    return Said(answer.health.value), answer.id
+
+
+def is_outage(replies: Iterable[Reply], host: str, electorates: Sequence[Sequence[str]]) -> bool:
+    """2(E + 1) > n, the host itself counted, in every roster that may be in force (rules 3 and 5)."""
+    cut_off = {host, *(reply.peer for reply in replies if reply.said is Said.API_ERROR)}
+    return bool(electorates) and all(2 * len(cut_off.intersection(nodes)) > len(nodes) for nodes in electorates)
+
+
+def asked_by_round(peers: int, round_number: int, rounds: int) -> int:
+    """How many of so many peers are asked by the end of that round: a tenth of all nodes first, everyone at the end."""
+    first = max(1, min(math.ceil((peers + 1) / 10), peers))
+    if round_number >= rounds:
+        return peers
+    growth = (round_number - 1) / (rounds - 1)
+    return min(peers, math.ceil(round(first * math.pow(peers / first, growth), 6)))
+
+
+def next_round(inquiry: Inquiry, peers: Sequence[str], rounds: int, now: float) -> Inquiry:
+    """The inquiry with its next set of peers, none of whom was asked before; rounds in which nobody new is due are
+    passed over."""
+    waiting = sorted(set(peers).difference(inquiry.asked), key=lambda peer: _rank(inquiry.seed, peer))
+    number, due = inquiry.round, 0
+    while waiting and due <= 0:
+        number += 1
+        due = asked_by_round(len(peers), number, rounds) - (len(peers) - len(waiting))
+    chosen = tuple(waiting[:due])
+    return Inquiry(inquiry.started_at, inquiry.seed, number, now, inquiry.asked + chosen, len(chosen), inquiry.replies)
+
+
+def _rank(seed: int, peer: str) -> bytes:
+    """An order of the peers that is random as the seed is, and the same whenever it is computed again."""
+    return hashlib.sha256(f"{seed} {peer}".encode()).digest()

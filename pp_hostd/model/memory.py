@@ -1,0 +1,97 @@
+"""What the agent keeps from judgement to judgement, and over a restart in /run: proof, failures, inquiry, decision."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, replace
+
+from pp_hostd.model.inquiry import Inquiry
+
+
+class Source(enum.Enum):
+    """What a proof rests on."""
+
+    OWN_READ = "own read"
+    PEER = "a peer's read"
+    OUTAGE = "control-plane outage"
+
+
+@dataclass(frozen=True)
+class Proof:
+    """This machine was not condemned `at` the moment when the exchange began that shows it (rule 1)."""
+
+    at: float
+    source: Source
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Outage:
+    """The verdict that the control plane is out: when its inquiry began, when it was over, and what peers said."""
+
+    started_at: float
+    ended_at: float
+    summary: str
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The host resets itself, and nothing can talk it out of that (rule 7). `id` is the condemnation's, if known."""
+
+    at: float
+    cause: str
+    id: int | None
+
+
+@dataclass(frozen=True)
+class LastRead:
+    """When the last finished read began and ended, and why it was no proof; empty if it was one."""
+
+    began_at: float
+    ended_at: float
+    failure: str
+
+
+@dataclass(frozen=True)
+class Memory:
+    """`reading_since` is when the read now under way was ordered. `failed_reads` counts those in a row that bring the
+    next inquiry nearer. `lifted_id` is the highest condemnation that this host has itself seen lifted (rule 4).
+    `condemned_id` is the condemnation that stands, as far as an unarmed host knows."""
+
+    proof: Proof | None = None
+    failed_reads: int = 0
+    reading_since: float | None = None
+    last_read: LastRead | None = None
+    check_at: float | None = None
+    inquiry: Inquiry | None = None
+    outage: Outage | None = None
+    lifted_id: int = 0
+    condemned_id: int | None = None
+    decision: Decision | None = None
+
+    def resumed(self) -> Memory:
+        """As a restarted process takes it up: the exchanges under way were lost with the old one, all else stays."""
+        return replace(self, reading_since=None, inquiry=self.inquiry.resumed() if self.inquiry is not None else None)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the host is bound to while it is judged: all that it may have promised is in force at once (rule 5).
+
+    `self_timeout_seconds` is the shortest T, `electorates` the nodes of each roster, the host itself among them.
+    `waiting_for` says what an unarmed host still lacks.
+    """
+
+    node: str
+    machine_uid: str | None
+    armed: bool
+    self_timeout_seconds: float
+    electorates: tuple[tuple[str, ...], ...] = ()
+    waiting_for: str = ""
+
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """Everyone to ask: each node of any roster in force, but the host itself."""
+        names = dict.fromkeys(name for nodes in self.electorates for name in nodes)
+        names.pop(self.node, None)
+        return tuple(names)
