@@ -52,14 +52,22 @@ class ApiClient:
         self._transport.close()
 
     @property
+    def requests(self) -> int:
+        """How many were made so far."""
+        return self._transport.requests
+
+    @property
     def trouble(self) -> str:
         """What keeps rotated credentials from being used, or nothing."""
         return self._transport.trouble
 
-    async def get(self, resource: Resource, name: str, *, namespace: str | None = None) -> Json:
-        """Read one object."""
+    async def get(
+        self, resource: Resource, name: str, *, namespace: str | None = None, deadline_seconds: float | None = None
+    ) -> Json:
+        """Read one object, by a deadline of its own or the client's."""
         what = f"reading {resource.describe(namespace, name)}"
-        return await self._call(what, "GET", resource.path(namespace, name), check=partial(_expect, resource, name))
+        path, check = resource.path(namespace, name), partial(_expect, resource, name)
+        return await self._call(what, "GET", path, check=check, deadline_seconds=deadline_seconds)
 
     async def list(
         self,
@@ -178,6 +186,7 @@ class ApiClient:
         body: bytes | Json | None = None,
         content_type: str = "application/json",
         check: Callable[[Json], None] | None = None,
+        deadline_seconds: float | None = None,
     ) -> Json:
         def accept(data: bytes) -> Json:
             reply = decode(data)
@@ -188,7 +197,7 @@ class ApiClient:
         data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         return await self._transport.exchange(
             Request(what, method, target, data, content_type),
-            deadline_seconds=self.deadline_seconds,
+            deadline_seconds=self.deadline_seconds if deadline_seconds is None else deadline_seconds,
             limit_bytes=REPLY_LIMIT_BYTES,
             accept=accept,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 
@@ -54,3 +54,10 @@ METAL3_REMEDIATIONS = Resource("infrastructure.cluster.x-k8s.io", "v1beta1", "Me
 METAL3_REMEDIATION_TEMPLATES = Resource(
     "infrastructure.cluster.x-k8s.io", "v1beta1", "Metal3RemediationTemplate", "metal3remediationtemplates"
 )
+
+MACHINES = {
+    "openshift": (OPENSHIFT_MACHINES,),
+    "cluster-api": (replace(CAPI_MACHINES, version="v1beta2"), CAPI_MACHINES),
+    "node": (NODES,),
+}
+"""What a machine is, by the setting api.machines: every version that a cluster may serve, the newest first."""

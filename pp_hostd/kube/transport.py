@@ -62,6 +62,7 @@ class Transport:
         self._server_name = kubeconfig.tls_server_name
         self._credentials = Credentials(kubeconfig)
         self._resolver = Resolver()
+        self.requests = 0
         self._idle: list[Connection] = []
         self._turn, self._choices = 0, 0  # the turn only grows; modulo the choices it is the one to begin with
 
@@ -100,6 +101,7 @@ class Transport:
 
     @contextlib.contextmanager
     def _attempt(self, request: Request) -> Iterator[_Attempt]:
+        self.requests += 1
         attempt = _Attempt(self._turn, self._endpoints[0].url)
         try:
             yield attempt
