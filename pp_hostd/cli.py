@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import Any, Callable, NoReturn
 
 from pp_hostd import __version__
+from pp_hostd.agent import commands
 from pp_hostd.errors import UserError
 
 CONFIG_PATH = "/etc/pp-hostd/pp-hostd.toml"
@@ -17,10 +20,12 @@ EXIT_USER_ERROR = 2
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 
+AddCommands = Callable[["argparse._SubParsersAction[Any]", str], None]
+
 
 def agent() -> int:
     """The console script pp-hostd."""
-    return _run("pp-hostd", "The agent: resets this host in bounded time once nobody can vouch for it.")
+    return _run("pp-hostd", "The agent: resets this host in bounded time once nobody can vouch for it.", commands.add)
 
 
 def leader() -> int:
@@ -28,9 +33,11 @@ def leader() -> int:
     return _run("pp-leader", "The leader: frees the workloads of a host once that host is certainly dead.")
 
 
-def _run(prog: str, about: str) -> int:
+def _run(prog: str, about: str, *adds: AddCommands) -> int:
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a file's name, or what a person wrote, may hold anything
     try:
-        code = _answer(prog, about)
+        code = _answer(prog, about, adds)
         if sys.stdout:
             sys.stdout.flush()
         return code
@@ -46,9 +53,9 @@ def _run(prog: str, about: str) -> int:
     return code
 
 
-def _answer(prog: str, about: str) -> int:
+def _answer(prog: str, about: str, adds: Sequence[AddCommands]) -> int:
     try:
-        arguments = _parser(prog, about).parse_args()
+        arguments = _parser(prog, about, adds).parse_args()
         code: int = arguments.command(arguments)
     except UserError as error:
         print(f"{prog}: {error}", file=sys.stderr)
@@ -69,21 +76,23 @@ class _HelpWithSettings(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
         from pp_hostd.reference import settings_text
 
-        _write(f"{parser.format_help()}\n{settings_text()}")
+        print(f"{parser.format_help()}\n{settings_text()}", end="")
         parser.exit()
 
 
-def _parser(prog: str, about: str) -> argparse.ArgumentParser:
+def _parser(prog: str, about: str, adds: Sequence[AddCommands]) -> argparse.ArgumentParser:
     parser = _Parser(prog=prog, description=about, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"{prog} {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    _add_check_config(commands)
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for add in adds:
+        add(subparsers, CONFIG_PATH)
+    _add_check_config(subparsers)
     return parser
 
 
-def _add_check_config(commands: argparse._SubParsersAction[_Parser]) -> None:
+def _add_check_config(subparsers: argparse._SubParsersAction[_Parser]) -> None:
     text = "find every mistake in the configuration, or tell what its settings promise"
-    parser = commands.add_parser("check-config", help=text, description=text, allow_abbrev=False, add_help=False)
+    parser = subparsers.add_parser("check-config", help=text, description=text, allow_abbrev=False, add_help=False)
     parser.add_argument("-h", "--help", action=_HelpWithSettings, nargs=0, help="show this, and every setting")
     parser.add_argument(
         "--config",
@@ -97,6 +106,7 @@ def _add_check_config(commands: argparse._SubParsersAction[_Parser]) -> None:
 
 def _check_config(arguments: argparse.Namespace) -> int:
     from pp_hostd import config
+    from pp_hostd.agent.commands.output import say, say_json
     from pp_hostd.config_error import ConfigError
     from pp_hostd.reference import promise_text
     from pp_hostd.timing import timeline
@@ -106,25 +116,13 @@ def _check_config(arguments: argparse.Namespace) -> int:
     except ConfigError as error:
         if not arguments.json:
             raise
-        _write_json({"ok": False, "errors": [vars(each) for each in error.errors]})
+        say_json({"ok": False, "errors": [vars(each) for each in error.errors]})
         return EXIT_USER_ERROR
     promise = timeline(loaded.settings)
     if arguments.json:
         rows = [{"seconds": round(seconds, 6), "event": event} for seconds, event in promise.rows()]
-        _write_json({"ok": True, "files": loaded.files, "timeline": rows, "outage": promise.outage()})
+        say_json({"ok": True, "files": loaded.files, "timeline": rows, "outage": promise.outage()})
     else:
         files = "".join(f"  {file}\n" for file in loaded.files)
-        _write(f"No error in\n{files}\n{promise_text(promise)}")
+        say(f"No error in\n{files}\n{promise_text(promise)}".rstrip())
     return 0
-
-
-def _write_json(value: Any) -> None:
-    import json
-
-    _write(json.dumps(value, indent=2) + "\n")
-
-
-def _write(text: str) -> None:
-    """To standard output, also what its encoding lacks: a file's name may hold any byte."""
-    encoding = getattr(sys.stdout, "encoding", "ascii")
-    print(text.encode(encoding, "backslashreplace").decode(encoding), end="")

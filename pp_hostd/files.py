@@ -1,7 +1,8 @@
-"""Reading a whole file that an administrator named, without hanging or surprises."""
+"""Reading and writing files as a whole, without hanging, surprises or halves."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 
@@ -17,7 +18,7 @@ KINDS = (
 
 
 class FileError(UserError):
-    """A file that can't be read as a whole; the message begins with its path."""
+    """A file that can't be read or written as a whole; the message begins with its path."""
 
 
 def read_whole(path: str, limit_bytes: int) -> bytes:
@@ -33,6 +34,41 @@ def read_whole(path: str, limit_bytes: int) -> bytes:
     if len(data) > limit_bytes:
         raise FileError(f"{path}: is larger than {limit_bytes // 1024} KiB, the most that is read")
     return data
+
+
+def write_whole(path: str, data: bytes, *, durable: bool = True) -> None:
+    """Replace the file, readable by its owner alone: whoever reads it, also after a crash, finds the old or the new.
+
+    Without `durable` a crash of the whole machine may lose the new one, and the disk is not waited for.
+    """
+    new = f"{path}.new"
+    try:
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb", buffering=0) as file:
+            os.fchmod(descriptor, 0o600)  # one that a crash left may be anything
+            _write_all(file.fileno(), data)
+            if durable:
+                os.fsync(descriptor)
+        os.rename(new, path)
+        if durable:
+            _sync_directory(os.path.dirname(path) or ".")
+    except (OSError, ValueError) as error:
+        with contextlib.suppress(OSError, ValueError):
+            os.unlink(new)  # half a file helps nobody, least of all on a disk that is full
+        raise FileError(f"{path}: can't be written ({getattr(error, 'strerror', None) or error})") from None
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def _sync_directory(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _refuse_other_kinds(path: str, mode: int) -> None:

@@ -57,6 +57,39 @@ def test_help_lists_the_commands(command: str) -> None:
     assert "check-config" in result.stdout
 
 
+OF_THE_AGENT = [
+    ["run"],
+    ["status"],
+    ["explain"],
+    ["history"],
+    ["ask"],
+    ["query-watchdog"],
+    ["gate"],
+    ["gate", "status"],
+    ["gate", "open"],
+    ["gate", "hold"],
+    ["maintenance"],
+    ["maintenance", "on"],
+    ["maintenance", "off"],
+    ["maintenance", "status"],
+]
+
+
+@pytest.mark.parametrize("arguments", OF_THE_AGENT, ids=" ".join)
+def test_each_command_of_the_agent_says_what_it_does_and_the_leader_has_none_of_them(arguments: list[str]) -> None:
+    result = run("pp-hostd", *arguments, "--help")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith(f"usage: pp-hostd {' '.join(arguments)} ")
+    assert len(result.stdout.split("\n\n")[1]) > 20
+    assert run("pp-leader", *arguments, "--help").returncode == 2
+
+
+def test_run_refuses_a_bad_configuration_like_check_config(bad: str) -> None:
+    result = run("pp-hostd", "run", "--config", bad)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("pp-hostd: the configuration can't be used\n")
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_version_is_told_with_the_name(command: str) -> None:
     assert run(command, "--version").stdout == f"{command} {__version__}\n"

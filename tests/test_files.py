@@ -1,4 +1,4 @@
-"""Files that administrators name: read whole, or refused in one line, without being opened when that would do harm."""
+"""Whole files: read or refused in one line, without being opened when that would do harm; written, or left alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pp_hostd.files import FileError, read_whole
+from pp_hostd.files import FileError, read_whole, write_whole
+from tests.harness.bed.namespaces import mount
+from tests.harness.isolated import isolated
 
 
 def test_a_regular_file_is_read_whole(tmp_path: Path) -> None:
@@ -48,3 +50,40 @@ def test_what_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
 def test_a_path_that_no_file_can_have_is_refused() -> None:
     with pytest.raises(FileError, match="can't be read"):
         read_whole("/etc/\0", 1024)
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_file_is_replaced_for_its_owner_alone_and_nothing_else_is_left(tmp_path: Path, durable: bool) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    path.chmod(0o644)
+    (tmp_path / "file.new").write_text("half of what a crashed writer left")
+    write_whole(str(path), b"new" * 100_000, durable=durable)
+    assert path.read_bytes() == b"new" * 100_000
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_where_the_new_file_is_written_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("precious")
+    (tmp_path / "file.new").symlink_to("victim")
+    with pytest.raises(FileError, match="can't be written"):
+        write_whole(str(tmp_path / "file"), b"new")
+    assert (tmp_path / "victim").read_text() == "precious"
+
+
+@isolated
+def test_a_full_disk_is_told_and_leaves_the_old_file(tmp_path: Path) -> None:
+    mount("tmpfs", str(tmp_path), "size=64k")
+    path = tmp_path / "file"
+    write_whole(str(path), b"old")
+    with pytest.raises(FileError, match="file: can't be written \\(No space left on device\\)"):
+        write_whole(str(path), b"x" * 100_000)
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("path", ["/nonexistent/file", "/etc/\0"])
+def test_a_path_where_no_file_can_be_is_refused(path: str) -> None:
+    with pytest.raises(FileError, match="can't be written"):
+        write_whole(path, b"")

@@ -21,6 +21,7 @@ from pp_hostd.agent.plan import (
     Store,
     Wait,
     after,
+    ordered,
     plan,
     standing,
 )
@@ -37,7 +38,7 @@ from pp_hostd.model.bond import (
 from pp_hostd.model.evidence import Evidence
 from pp_hostd.model.memory import Decision, Memory
 from pp_hostd.model.node import Node
-from pp_hostd.model.promise import AgentRecord, Armed
+from pp_hostd.model.promise import AgentRecord
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.verdict import Verdict
 
@@ -61,7 +62,7 @@ class Hands(Protocol):
     """What can be done. Nothing here waits; outcomes come back through the senses."""
 
     def feed(self) -> None: ...
-    def reset(self, decision: Decision, promise: Armed | None) -> None: ...
+    def reset(self, decision: Decision, bond: Bond) -> None: ...
     def read(self) -> None: ...
     def ask(self, peers: tuple[str, ...], uid: str) -> None: ...
     def look(self) -> None: ...
@@ -97,6 +98,11 @@ class Driver:
         self._clock, self._entropy = clock, entropy
         self._step: Step = Wait("")  # the plan's step that is under way
 
+    @property
+    def idle(self) -> bool:
+        """Whether no step of the plan is under way."""
+        return isinstance(self._step, Wait)
+
     def turn(self) -> Verdict:
         """One judgement, and all that follows from it."""
         ground, evidence = self._senses.ground(), self._sensed(self._senses.take())
@@ -104,7 +110,7 @@ class Driver:
         judgement = judge(self.settings, bound, self.memory, evidence, self._clock(), self._entropy())
         verdict, self.memory = judgement.verdict, judgement.memory
         if verdict.reset is not None:
-            self._hands.reset(verdict.reset, self.bond.promises[0] if self.bond.promises else None)
+            self._hands.reset(verdict.reset, self.bond)
         elif verdict.feed:
             self._hands.feed()  # rule 2: by a finished judgement, and before anything else can stall
         step = self._next_step(ground, verdict.at)
@@ -130,12 +136,13 @@ class Driver:
 
     def _next_step(self, ground: Ground, now: float) -> Step:
         """One step of the plan at a time: the next is planned when the last one's outcome is known."""
-        if not isinstance(self._step, Wait):
+        if not self.idle:
             return Wait(self.waiting_for)
         step = plan(self.settings, ground, self.bond, self.memory, now)
         self.waiting_for = step.reason if isinstance(step, Wait) else self.waiting_for
         if isinstance(step, ReadMachine):
             self.memory = replace(self.memory, check_at=now)
+        self.bond = ordered(self.bond, step)
         return step
 
     def _take(self, step: Step) -> None:

@@ -5,6 +5,7 @@ The rules are those of the design, section 4; each is named at the line that kee
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -26,15 +27,17 @@ def judge(
     evidence = list(evidence)
     for each in evidence:
         memory = _absorbed(settings, standing, memory, each)
-    memory = _after_answers(memory, [each for each in evidence if isinstance(each, PeerAnswered)])
+    memory = _after_answers(settings, memory, [each for each in evidence if isinstance(each, PeerAnswered)])
     memory = _without_lost_read(settings, standing, memory, now)
-    if memory.decision is None and standing.armed:
+    if settings.agent.mode == DRY_RUN:
+        memory = _pardoned(memory)
+    already_asked = len(memory.inquiry.asked) if memory.inquiry is not None else 0
+    if not standing.armed:
+        memory = replace(memory, inquiry=None)
+    elif memory.decision is None:
         memory = _inquired(settings, standing, memory, now, seed)
         memory = _expired(standing, memory, now)
-    elif memory.decision is not None and settings.agent.mode == DRY_RUN:
-        memory = _pardoned(memory)
-    asked_now = memory.inquiry is not None and memory.inquiry.round_began_at == now
-    ask = memory.inquiry.asked[-memory.inquiry.in_round :] if asked_now and memory.inquiry is not None else ()
+    ask = memory.inquiry.asked[already_asked:] if memory.inquiry is not None else ()
     read_at = _read_at(settings, standing, memory, now)
     read = memory.reading_since is None and read_at <= now
     if read:
@@ -49,8 +52,9 @@ def _absorbed(settings: Settings, standing: Standing, memory: Memory, evidence: 
         return _after_watch(standing, memory, evidence)
     if isinstance(evidence, LinkChanged):
         # At once, and yet a link that flaps costs no more reads than an API that fails.
-        last = memory.last_read.began_at + settings.api.retry_seconds if memory.last_read else evidence.at
-        return replace(memory, check_at=max(evidence.at, last))
+        last_at = memory.last_read.began_at if memory.last_read is not None else -math.inf
+        last_at = last_at if memory.reading_since is None else memory.reading_since
+        return replace(memory, check_at=max(evidence.at, last_at + settings.api.retry_seconds))
     return memory  # an answer: all of them are counted together
 
 
@@ -68,22 +72,22 @@ def _after_read(standing: Standing, memory: Memory, read: Read) -> Memory:
         return _condemned(standing, memory, condemnation.id, "its machine is condemned", read.ended_at)
     if isinstance(condemnation, (NotRequested, Requested)):
         lifted_id = max(memory.lifted_id, condemnation.last_id)
-        cleared = replace(_finished(memory, read, ""), lifted_id=lifted_id, condemned_id=None, outage=None)
+        memory = replace(_finished(memory, read, ""), lifted_id=lifted_id, condemned_id=None)
+        if memory.proof is not None and memory.proof.at > read.began_at:
+            return memory  # overtaken: it must not end an inquiry, or an outage, that is younger
         # Rule 1: a proof counts from when the request was sent.
-        return _proven(cleared, Proof(read.began_at, Source.OWN_READ))
+        return _proven(replace(memory, outage=None), Proof(read.began_at, Source.OWN_READ))
     return _failed(_finished(memory, read, failure), read.began_at)
 
 
 def _finished(memory: Memory, read: Read, failure: str) -> Memory:
+    """An outage verdict gives up the read under way, which the next one may overtake."""
     since, last = memory.reading_since, memory.last_read
+    if since is not None and since <= read.began_at:
+        memory = replace(memory, reading_since=None)
     if last is not None and last.began_at > read.began_at:
-        return memory  # given up by an outage verdict, and overtaken
-    overtaken = since is not None and since > read.began_at
-    return replace(
-        memory,
-        reading_since=since if overtaken else None,
-        last_read=LastRead(read.began_at, read.ended_at, failure),
-    )
+        return memory
+    return replace(memory, last_read=LastRead(read.began_at, read.ended_at, failure))
 
 
 def _failed(memory: Memory, began_at: float) -> Memory:
@@ -93,11 +97,10 @@ def _failed(memory: Memory, began_at: float) -> Memory:
 
 
 def _proven(memory: Memory, proof: Proof) -> Memory:
-    newest = proof if memory.proof is None or proof.at >= memory.proof.at else memory.proof
-    return replace(memory, proof=newest, failed_reads=0, inquiry=None)
+    return replace(memory, proof=proof, failed_reads=0, inquiry=None)
 
 
-def _after_answers(memory: Memory, answers: Sequence[PeerAnswered]) -> Memory:
+def _after_answers(settings: Settings, memory: Memory, answers: Sequence[PeerAnswered]) -> Memory:
     """Each peer counts once, however late or often it answers, and only if this inquiry asked it."""
     inquiry = memory.inquiry
     if inquiry is None or not answers:
@@ -105,11 +108,14 @@ def _after_answers(memory: Memory, answers: Sequence[PeerAnswered]) -> Memory:
     awaited = set(inquiry.asked).difference(reply.peer for reply in inquiry.replies)
     replies: list[Reply] = []
     for each in answers:
-        if each.peer not in awaited or each.began_at < inquiry.started_at:
+        # Silence may end by itself before the round does: a link that comes back in time finds the peers again.
+        if each.answer is None or each.peer not in awaited or each.began_at < inquiry.started_at:
             continue
         said, condemnation_id = weigh(each.answer, memory.lifted_id)
         if said is Said.HEALTHY:  # rule 3: any "healthy" is proof, dated by the question (rule 1)
-            return _proven(replace(memory, outage=None), Proof(each.began_at, Source.PEER, each.peer))
+            # The next read is due as after a read of one's own, even if one has failed beside the inquiry since.
+            due = replace(memory, outage=None, check_at=each.began_at + settings.api.read_interval_seconds)
+            return _proven(due, Proof(each.began_at, Source.PEER, each.peer))
         awaited.discard(each.peer)
         replies.append(Reply(each.peer, said, condemnation_id))
     return replace(memory, inquiry=replace(inquiry, replies=(*inquiry.replies, *replies)))
@@ -140,13 +146,15 @@ def _without_lost_read(settings: Settings, standing: Standing, memory: Memory, n
 
 def _inquired(settings: Settings, standing: Standing, memory: Memory, now: float, seed: int) -> Memory:
     """Begin, continue or conclude the inquiry of rule 3."""
-    inquiry, peers = memory.inquiry, standing.peers
+    inquiry = memory.inquiry
     if inquiry is None:
         enough = 1 if memory.outage is not None else FAILED_READS  # rule 3: after an outage verdict, one
-        if memory.failed_reads < enough or not peers:
+        if memory.failed_reads < enough or not standing.peers:
             return memory
         begun = Inquiry(started_at=now, seed=seed, round=0, round_began_at=now, asked=(), in_round=0)
-        return replace(memory, failed_reads=0, inquiry=next_round(begun, peers, settings.peers.rounds, now))
+        return replace(memory, inquiry=next_round(begun, standing.peers, settings.peers.rounds, now))
+    if not inquiry.in_round:  # a restart has lost the questions of this round
+        return replace(memory, inquiry=next_round(inquiry, standing.peers, settings.peers.rounds, now))
     if not inquiry.round_over(settings.peers.round_seconds, now):
         return memory
     accusers = inquiry.said(Said.UNHEALTHY, Said.NOT_FOUND)  # rule 1: "not-found" weighs like "unhealthy"
@@ -154,13 +162,14 @@ def _inquired(settings: Settings, standing: Standing, memory: Memory, now: float
         known = max((reply.id for reply in accusers if reply.id is not None), default=None)
         cause = f"{accusers[0].peer} says {accusers[0].said.value}, and no peer says healthy"
         return _condemned(standing, memory, known, cause, now)
-    if is_outage(inquiry.replies, standing.electorates):
+    if is_outage(inquiry.replies, standing.node, standing.electorates):
         summary = inquiry.summary()
         outage = Outage(inquiry.started_at, now, summary)
         # Rule 3: the verdict is dated by the start of its inquiry. A read still under way delays no other.
         proven = _proven(memory, Proof(inquiry.started_at, Source.OUTAGE, summary))
         return replace(proven, outage=outage, reading_since=None)
-    if len(inquiry.asked) >= len(peers):
+    peers = standing.peers
+    if set(peers).issubset(inquiry.asked):
         return _condemned(standing, memory, None, f"nobody vouches for it: {inquiry.summary()}", now)
     return replace(memory, inquiry=next_round(inquiry, peers, settings.peers.rounds, now))
 
@@ -191,7 +200,7 @@ def _read_at(settings: Settings, standing: Standing, memory: Memory, now: float)
         due = max(memory.outage.started_at + api.read_interval_seconds, memory.outage.ended_at)
     elif memory.proof is not None and memory.proof.at > last.began_at:  # a peer's: as after a read of one's own
         due = memory.proof.at + api.read_interval_seconds
-    elif last.failure and (memory.inquiry is not None or memory.failed_reads < FAILED_READS or standing.armed):
+    elif last.failure and (standing.armed or memory.failed_reads < FAILED_READS):
         due = last.ended_at + api.retry_seconds
     return due if memory.check_at is None else min(due, memory.check_at)
 
@@ -205,8 +214,10 @@ def _verdict(
     read_at: float,
     ask: tuple[str, ...],
 ) -> Verdict:
-    until = None if memory.proof is None else memory.proof.at + standing.self_timeout_seconds
-    feed = standing.armed and memory.decision is None and until is not None and now < until  # rule 2
+    proof = memory.proof
+    until = None if proof is None else proof.at + standing.self_timeout_seconds
+    alive = proof is not None and until is not None and proof.at <= now < until  # rule 2
+    feed = standing.armed and memory.decision is None and alive
     wakes = [now + tick_seconds(settings)]
     if memory.reading_since is None:
         wakes.append(read_at)

@@ -34,18 +34,21 @@ from pp_hostd.model.settings import Settings
 
 LOOK_INTERVAL_SECONDS = 60.0
 """How often an armed host makes sure that its promise still stands on its Node."""
+FREEING = "the leader is freeing its workloads"  # rule 12: the gate honours the marker
 
 
 @dataclass(frozen=True)
 class Ground:
     """What the host knows beside its Node. `electorate` holds the nodes of the newest roster; without one,
-    `roster_trouble` says why. `machine` is what its own last good read found."""
+    `roster_trouble` says why. `machine` is what its own last good read found. `opened_by` is who ordered, by hand, that
+    the gate be opened."""
 
     node: str
     electorate: Electorate | None = None
     roster_trouble: str = ""
     machine: Machine | None = None
     maintenance: Maintenance | None = None
+    opened_by: str = ""
     stopping: bool = False
     enrolled_before: bool = False
 
@@ -95,6 +98,13 @@ class OpenGate:
 Step = Union[Wait, LookAtNode, ReadMachine, Store, Arm, Disarm, OpenGate]
 
 
+def ordered(bond: Bond, step: Step) -> Bond:
+    """The bond from the order on: a daemon that dies now is bound to what may come of it, and so is a living one."""
+    if not isinstance(step, Store):
+        return bond
+    return replace(bond, pending=(*bond.pending, Pending(step.record, step.node.resource_version)))
+
+
 def after(bond: Bond, event: BondEvent, pause_seconds: float) -> Bond:
     """The bond once that has happened; what failed is tried again after the pause."""
     if isinstance(event, Look):
@@ -104,7 +114,7 @@ def after(bond: Bond, event: BondEvent, pause_seconds: float) -> Bond:
     if isinstance(event, WatchdogArmed):
         return replace(bond, watchdog=event)
     if isinstance(event, WatchdogDisarmed):
-        return replace(bond, watchdog=None)
+        return replace(bond, watchdog=None, promised_uid="")
     if isinstance(event, GateOpened):
         return replace(bond, gate=Gate.OPEN)
     return replace(bond, not_before_at=event.at + pause_seconds, trouble=event.sentence)
@@ -118,8 +128,17 @@ def _after_look(bond: Bond, look: Look, pause_seconds: float) -> Bond:
     version = look.node.resource_version if look.node is not None else None
     # A write that is conditional on another version than this can no longer land.
     pending = tuple(each for each in bond.pending if each.resource_version == version)
-    pause = pause_seconds if look.missing else 0.0
-    return replace(bond, look=look, stored=ours, pending=pending, not_before_at=look.ended_at + pause, trouble="")
+    vanished = bond.stored.machine_uid if isinstance(bond.stored, Armed) else bond.promised_uid
+    pause = pause_seconds if look.node is None else 0.0
+    return replace(
+        bond,
+        look=look,
+        stored=ours,
+        promised_uid=vanished if ours is None else "",  # what vanished was not withdrawn (rules 1 and 5)
+        pending=pending,
+        not_before_at=look.ended_at + pause,
+        trouble="",
+    )
 
 
 def _boot(record: AgentRecord) -> str:
@@ -130,12 +149,15 @@ def _after_store(bond: Bond, ended: StoreEnded, pause_seconds: float) -> Bond:
     if ended.written is Written.DONE:
         look = Look(ended.at, ended.at, ended.node) if ended.node is not None else None
         # The version has moved on, so no earlier write can still land.
-        return replace(bond, stored=ended.record, pending=(), look=look, trouble="")
-    pending = bond.pending
-    if ended.written is Written.UNKNOWN:  # rule 5: until it is known, both are kept
-        pending = (*pending, Pending(ended.record, ended.resource_version))
-    pause = 0.0 if ended.written is Written.CONFLICT else pause_seconds
-    return replace(bond, pending=pending, look=None, not_before_at=ended.at + pause, trouble=ended.sentence)
+        return replace(bond, stored=ended.record, promised_uid="", pending=(), look=look, trouble="")
+    # Rule 5: until it is known, both are kept. One step at a time: the last one is this.
+    pending = tuple(dict.fromkeys(bond.pending)) if ended.written is Written.UNKNOWN else bond.pending[:-1]
+    return replace(bond, pending=pending, look=None, not_before_at=ended.at + pause_seconds, trouble=ended.sentence)
+
+
+def _promised_uid(bond: Bond) -> str:
+    """The machine that is promised, may be, or was until its Node vanished; empty if there is none."""
+    return next((promise.machine_uid for promise in bond.promises), bond.promised_uid)
 
 
 def standing(
@@ -147,14 +169,12 @@ def standing(
     if not promises and ground.electorate is not None:
         versions = {ground.electorate.version}
     known = all(version in rosters for version in versions)
-    uids = {promise.machine_uid for promise in promises}
-    if not promises and bond.watchdog is not None and ground.machine is not None:
-        uids = {ground.machine.uid}
+    unpromised_uid = ground.machine.uid if ground.machine is not None and bond.watchdog is not None else None
     dry_run = settings.agent.mode == "dry-run" and memory.proof is not None
     return Standing(
         node=ground.node,
-        machine_uid=uids.pop() if len(uids) == 1 else None,
-        armed=bond.watchdog is not None or dry_run,
+        machine_uid=_promised_uid(bond) or unpromised_uid,
+        armed=bond.watchdog is not None or bool(promises) or dry_run,
         # Rule 5: a shorter T is used at once, a longer one when it is stored.
         self_timeout_seconds=min(
             [settings.agent.self_timeout_seconds, *(promise.self_timeout_seconds for promise in promises)]
@@ -170,9 +190,9 @@ def plan(settings: Settings, ground: Ground, bond: Bond, memory: Memory, now: fl
         return Wait("")  # rule 7: nothing more is promised, and nothing withdrawn
     unarmed_because, opens_gate = _not_to_be_armed(settings, ground, bond)
     if unarmed_because:
-        return _leave(ground, bond, unarmed_because, opens_gate, now)
-    if bond.watchdog is not None and not bond.promises and memory.failed_reads and now >= bond.not_before_at:
-        return Disarm()  # rule 6: nobody relies on it yet, so a boot into isolation stays idle and is not reset
+        return _leave(settings, ground, bond, unarmed_because, opens_gate, now)
+    if memory.failed_reads and _nobody_relies_on_it(bond) and now >= bond.not_before_at:
+        return Disarm()  # rule 6: a boot into isolation stays idle and is not reset
     if bond.look is None:
         return LookAtNode() if now >= bond.not_before_at else Wait(bond.trouble)
     if bond.look.node is None:
@@ -188,6 +208,11 @@ def plan(settings: Settings, ground: Ground, bond: Bond, memory: Memory, now: fl
     return _keep(settings, ground, bond, bond.look.node, bond.watchdog, now)
 
 
+def _nobody_relies_on_it(bond: Bond) -> bool:
+    """Armed, and certainly nothing was promised yet."""
+    return bond.watchdog is not None and bond.knows_node and not _promised_uid(bond)
+
+
 def _not_to_be_armed(settings: Settings, ground: Ground, bond: Bond) -> tuple[str, bool]:
     """Why this host is not to be armed, and whether workloads may start all the same."""
     if ground.stopping:
@@ -197,28 +222,45 @@ def _not_to_be_armed(settings: Settings, ground: Ground, bond: Bond) -> tuple[st
     if ground.maintenance is not None:
         order = ground.maintenance
         return f"maintenance by {order.who} until {render_moment(order.until_wallclock)}: {order.why}", True
-    if ground.electorate is not None and ground.electorate.names == (ground.node,):
+    if ground.opened_by and bond.gate is Gate.CLOSED:
+        return f"{ground.opened_by} opens the gate by hand", True
+    if ground.electorate is not None and ground.electorate.n == 1 and ground.electorate.member(ground.node) is not None:
         return "it is the only node, and nobody could take over its workloads", True  # rule 6: n = 1
     if ground.electorate is not None and bond.watchdog is not None and ground.electorate.member(ground.node) is None:
         return f"Node {ground.node} is no longer in the roster", False
     return "", False
 
 
-def _leave(ground: Ground, bond: Bond, reason: str, opens_gate: bool, now: float) -> Step:
-    """Rule 5: withdraw, then disarm; what can't be withdrawn is kept. "Gate closed" must not stand once it opens."""
-    closed = bond.gate is Gate.CLOSED
-    stale = any(isinstance(record, GateClosed) for record in bond.may_stand)
-    unknown = closed and opens_gate and bond.look is None and not isinstance(bond.stored, Withdrawn)
-    if bond.promises or unknown or (closed and opens_gate and stale):
-        if bond.look is None:
-            return LookAtNode() if now >= bond.not_before_at else Wait(f"{reason}; {bond.trouble}")
-        if bond.look.node is not None and (bond.promises or stale):
-            return Store(Withdrawn(bond.boot, ground.maintenance), bond.look.node)
+def _leave(settings: Settings, ground: Ground, bond: Bond, reason: str, opens_gate: bool, now: float) -> Step:
+    """Rule 5: withdraw, then disarm; what can't be withdrawn is kept."""
+    if bond.look is None and (bond.promises or (bond.watchdog is not None and not bond.knows_node)):
+        return _look_again(bond, reason, now)
+    if bond.promises and bond.look is not None and bond.look.node is not None:
+        return Store(Withdrawn(bond.boot, ground.maintenance), bond.look.node)
     if bond.watchdog is not None:
         return Disarm() if now >= bond.not_before_at else Wait(f"{reason}; {bond.trouble}")
-    if closed and opens_gate:
-        return OpenGate(reason)
-    return Wait(reason)
+    return _let_start(settings, ground, bond, reason, now) if opens_gate else Wait(reason)
+
+
+def _look_again(bond: Bond, reason: str, now: float) -> Step:
+    return LookAtNode() if now >= bond.not_before_at else Wait(f"{reason}; {bond.trouble}")
+
+
+def _let_start(settings: Settings, ground: Ground, bond: Bond, reason: str, now: float) -> Step:
+    """Workloads run with nothing promised, so no record, of whichever boot, may say that they don't run or will die."""
+    if bond.look is None:
+        return _look_again(bond, reason, now)
+    node, withdrawn = bond.look.node, isinstance(bond.stored, Withdrawn)
+    waits = bond.gate is Gate.CLOSED and not ground.opened_by
+    if waits and node is None:
+        return _without_node(ground, bond, now)
+    if waits and node is not None and node.freeing is not None:
+        stale = now >= bond.look.ended_at + settings.api.read_interval_seconds
+        return LookAtNode() if stale else Wait(FREEING)
+    dry_run = settings.agent.mode == "dry-run"  # leaves a Node alone that says nothing
+    if node is not None and not withdrawn and not (dry_run and node.agent is None and not bond.pending):
+        return Store(Withdrawn(bond.boot, ground.maintenance), node)
+    return OpenGate(reason) if bond.gate is Gate.CLOSED else Wait(reason)
 
 
 def _without_node(ground: Ground, bond: Bond, now: float) -> Step:
@@ -238,8 +280,10 @@ def _obstacle(settings: Settings, ground: Ground, bond: Bond, node: Node, memory
     gate_closed = GateClosed(bond.boot, GateKind(settings.agent.gate)) if settings.agent.gate != "none" else None
     if bond.gate is Gate.CLOSED and gate_closed is not None and bond.stored is None:
         return Store(gate_closed, node)
-    if node.freeing is not None:  # rule 12's marker
-        return Wait("the leader is freeing its workloads")
+    if bond.gate is not Gate.CLOSED and node.agent is not None and bond.stored is None:
+        return Store(Withdrawn(bond.boot), node)  # another boot's promise must not cover this one's workloads
+    if node.freeing is not None:
+        return Wait(FREEING)
     if memory.condemned_id is not None:
         return Wait(f"condemned under id {memory.condemned_id}")
     trouble = _enrolment_trouble(ground)
@@ -253,6 +297,8 @@ def _unproven(looked_at: float, memory: Memory) -> Step | None:
     proof, last = memory.proof, memory.last_read
     if proof is not None and proof.source is Source.OWN_READ and proof.at >= looked_at:
         return None
+    if memory.reading_since is not None:
+        return Wait("its machine is being read")
     if last is not None and last.began_at >= looked_at:  # it failed; the next one comes by itself
         return Wait(last.failure)
     return ReadMachine()
@@ -289,12 +335,12 @@ def _keep(settings: Settings, ground: Ground, bond: Bond, node: Node, watchdog: 
             watchdog_timeout_seconds=watchdog.timeout_seconds,
             watchdog=watchdog.kind,
             gate=GateKind(settings.agent.gate),
-            machine_uid=ground.machine.uid if current is None else current.machine_uid,
+            machine_uid=_promised_uid(bond) or ground.machine.uid,
             roster_version=ground.electorate.version,
         )
     )
     if wanted is not None and (bond.stored != wanted or bond.pending):
-        return Store(wanted, node) if now >= bond.not_before_at else Wait(bond.trouble)
+        return Store(wanted, node)
     if bond.gate is Gate.CLOSED:
         return OpenGate("its promise is stored")
     if bond.look is not None and now >= bond.look.ended_at + LOOK_INTERVAL_SECONDS:

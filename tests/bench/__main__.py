@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from typing import Callable
 
-from tests.bench import latency, memory, startup, watching
+from tests.bench import agent, latency, memory, peer_port, startup, watching
 from tests.bench.figure import Figure
 
 BENCHES: dict[str, Callable[[], Iterable[Figure]]] = {
@@ -14,6 +14,9 @@ BENCHES: dict[str, Callable[[], Iterable[Figure]]] = {
     "memory": memory.client_memory,
     "get": latency.get_overhead,
     "watch": watching.watch_memory,
+    "peers": peer_port.peer_port,
+    "agent": agent.weight,
+    "reaction": agent.reaction,
 }
 
 

@@ -13,12 +13,15 @@ class Figure:
     value: float
     unit: str
     at_most: float | None = None
+    at_least: float | None = None
 
     @property
     def met(self) -> bool:
-        return self.at_most is None or self.value <= self.at_most
+        small_enough = self.at_most is None or self.value <= self.at_most
+        return small_enough and (self.at_least is None or self.value >= self.at_least)
 
     def line(self) -> str:
         target = "" if self.at_most is None else f"at most {self.at_most:g}"
-        verdict = "" if self.at_most is None else "ok" if self.met else "missed"
+        target = target if self.at_least is None else f"at least {self.at_least:g}"
+        verdict = "" if not target else "ok" if self.met else "missed"
         return f"{self.name:<44} {self.value:>10.3f} {self.unit:<9} {target:<14} {verdict}".rstrip()

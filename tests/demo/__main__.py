@@ -1,124 +1,105 @@
-"""A session with the embedded API: proof, condemnation, a lost race, an API that hangs. Exits 0 only if all held."""
+"""Three hosts that run the agent, and what becomes of them: an outage, a condemnation, a cut. Exits 0 if all held.
+
+The hosts are namespaces with a kernel's view of their own: a network, process ids, a watchdog that really fires. So
+nothing here can reset the machine that it runs on.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import os
-import signal
+import shutil
+import subprocess
 import sys
 import time
-from collections.abc import Awaitable
-from datetime import datetime, timezone
-from typing import Any
 
 from pp_hostd import timing
-from pp_hostd.kube.client import ApiClient, Json
-from pp_hostd.kube.kubeconfig import load
-from pp_hostd.kube.outcome import ApiError, Outcome
-from pp_hostd.kube.resources import CAPI_MACHINES, NAMESPACES, NODES
-from pp_hostd.kube.watch import Change, watch
-from pp_hostd.model.condemnation import Condemned, NotCondemned, NotRequested, parse_condemnation
-from pp_hostd.model.keys import CONDEMNED, EXTERNAL_REMEDIATION
+from pp_hostd.model.promise import Armed, GateClosed
 from pp_hostd.model.settings import Settings
 from tests.demo.narrator import Narrator
+from tests.harness.bed.cluster_bed import SETTINGS, ClusterBed
+from tests.harness.bed.host import Host
+from tests.harness.bed.relay import Mode
 from tests.harness.embedded import EmbeddedCluster
+from tests.harness.eventually import eventually
 
-NAMESPACE, NAME = "demo", "worker-1"
-DEADLINE_SECONDS = 1.0
+OUTAGE_SECONDS = 1.5 * SETTINGS["agent.self_timeout_seconds"]
+DEAD_SECONDS = SETTINGS["agent.self_timeout_seconds"] + 2 * SETTINGS["watchdog.timeout_seconds"]
 NEXT = """
 What to try next:
-  pp-hostd check-config --config etc/pp-hostd.toml      the same timeline, for your settings (in .venv/bin)
-  make test                                             the same API behaviour on a real kube-apiserver
-  docs/design.md                                        the rules that this will keep"""
+  pp-hostd check-config --config etc/pp-hostd.toml      the timeline for your settings (in .venv/bin)
+  pp-hostd --help                                       what the agent's commands are
+  make test                                             the same agents on a real kube-apiserver, and much more trouble
+  docs/agent.md                                         how an agent lives; docs/design.md: the rules it keeps"""
 
 
-async def story(cluster: EmbeddedCluster, narrator: Narrator) -> None:
-    client = ApiClient(load(str(cluster.kubeconfig())), deadline_seconds=DEADLINE_SECONDS)
-    stranger = ApiClient(load(str(cluster.kubeconfig("nobody"))), deadline_seconds=DEADLINE_SECONDS)
-    follower = asyncio.create_task(follow(client, narrator))
-    try:
-        await proof(client, narrator)
-        await condemnation(client, narrator)
-        await trouble(cluster, client, stranger, narrator)
-    finally:
-        follower.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await follower
-        client.close()
-        stranger.close()
+def story(bed: ClusterBed, narrator: Narrator) -> None:
+    first, second, third = bed.hosts.values()
+    narrator.scene("Three hosts boot")
+    bed.boot()
+    for host in bed.hosts.values():
+        eventually(host.kubelet_started, f"{host.name} is armed, and its gate open", 30)
+        promise = bed.contents.node(host.name).agent
+        expect(isinstance(promise, Armed), f"{host.name} has promised: {promise}")
+    narrator.say(first.name, *first.journal()[-3:])
+    narrator.say("kubelets", "each was held until its host was armed and the promise stood on its Node")
+
+    narrator.scene("The control plane hangs: it accepts connections, and never answers")
+    bed.set_api(Mode.SWALLOW)
+    eventually(lambda: all("control plane is out" in host.status_text() for host in bed.hosts.values()), "all see it")
+    narrator.say(first.name, first.status_text())
+    narrator.say("", f"longer than a host may live without proof ({OUTAGE_SECONDS:g} s) ...")
+    until = time.monotonic() + OUTAGE_SECONDS
+    eventually(lambda: time.monotonic() > until, "time passes", OUTAGE_SECONDS + 1)
+    expect(all(host.is_up() for host in bed.hosts.values()), "nobody was reset because the control plane failed")
+    bed.set_api(Mode.PASS)
+    eventually(lambda: all(host.status_text().startswith("healthy") for host in bed.hosts.values()), "all have proof")
+    narrator.say("", "it answers again, and nobody was reset")
+
+    narrator.scene(f"{second.name} loses its way to the API; its peers vouch for it")
+    bed.set_api(Mode.REFUSE, [second.name])
+    eventually(lambda: "vouches for it" in second.status_text(), "a peer vouches", 30)
+    narrator.say(second.name, second.status_text())
+
+    narrator.scene(f"{second.name} is condemned meanwhile: its peers know, and say so")
+    condemned_at = now()
+    bed.contents.condemn(second.name)
+    narrator.say("leader", f"condemned {second.name}: time, id and label in one write")
+    tell_end(second, condemned_at, narrator)
+
+    narrator.scene(f"{third.name} is cut off from everyone")
+    cut_at = now()
+    bed.cut(third.name)
+    tell_end(third, cut_at, narrator)
+    expect(first.is_up(), "who could reach the API lives on")
+
+    narrator.scene("Both boot again: one into the same isolation, one still condemned")
+    bed.set_api(Mode.PASS)
+    bed.boot(second.name, third.name)
+    eventually(lambda: isinstance(bed.contents.node(second.name).agent, GateClosed), "the Node says that it is closed")
+    eventually(lambda: second.status_text().startswith("condemned"), "it knows why it waits")
+    eventually(lambda: "timed out" in third.status_text(), "it knows that it is cut off")
+    for host in (second, third):
+        narrator.say(host.name, host.status_text())
+        expect(not host.kubelet_started(), "its kubelet waits")
+    narrator.say("kubelets", "held: nothing can run twice")
+    bed.contents.lift(second.name)
+    narrator.say("leader", f"lifted the condemnation of {second.name}")
+    bed.heal()
+    narrator.say("", f"{third.name} is connected again")
+    for host in (second, third):
+        eventually(host.kubelet_started, "its gate opens", 30)
+        narrator.say(host.name, *host.journal()[-2:])
 
 
-async def follow(client: ApiClient, narrator: Narrator) -> None:
-    """What every agent does: watch the condemned machines, which are few."""
-    async for event in watch(client, CAPI_MACHINES, label_selector=CONDEMNED, inactivity_seconds=60):
-        if isinstance(event, Change):
-            narrator.note("watch", f"{event.kind.value.lower():<8} {event.object['metadata']['name']}")
+def tell_end(host: Host, since_at: float, narrator: Narrator) -> None:
+    down = host.await_down(DEAD_SECONDS + 5)
+    narrator.say(host.name, host.status_text())
+    took = down["at"] - since_at
+    narrator.say("", f"{host.name} was reset after {took:.1f} s; it had promised to be dead within {DEAD_SECONDS:g} s")
+    expect(took < DEAD_SECONDS, "the bound holds")
 
 
-async def proof(client: ApiClient, narrator: Narrator) -> None:
-    narrator.scene("A host proves that it is not condemned")
-    await client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
-    await client.create(NODES, {"metadata": {"name": NAME}})
-    await client.create(
-        CAPI_MACHINES, {"metadata": {"name": NAME}, "spec": {"clusterName": "demo"}}, namespace=NAMESPACE
-    )
-    await narrator.say("client", f"created Node {NAME} and Machine {NAMESPACE}/{NAME}")
-    begun = time.monotonic()
-    machine = await client.get(CAPI_MACHINES, NAME, namespace=NAMESPACE)
-    took = 1000 * (time.monotonic() - begun)
-    expect(isinstance(parse_condemnation(machine["metadata"]), NotCondemned), "a fresh machine is not condemned")
-    await narrator.say(
-        "client", f"read the Machine in {took:.1f} ms: not condemned. A proof, dated by when the read began"
-    )
-
-
-async def condemnation(client: ApiClient, narrator: Narrator) -> None:
-    narrator.scene("It is condemned, by a conditional write")
-    before = await client.patch(
-        CAPI_MACHINES, NAME, {"metadata": {"annotations": {EXTERNAL_REMEDIATION: ""}}}, namespace=NAMESPACE
-    )
-    await narrator.say("client", "a health check requests remediation: the annotation is there, and empty")
-    condemned = Condemned(id=1, since_wallclock=datetime.now(timezone.utc))
-    await client.patch(CAPI_MACHINES, NAME, conditional(condemned.render(), before), namespace=NAMESPACE)
-    await narrator.say("client", "condemned in one write: the time, the id 1, the label")
-    late = client.patch(CAPI_MACHINES, NAME, conditional(NotRequested(0).render(), before), namespace=NAMESPACE)
-    await narrator.say("client", f"a second writer was too late: {await refusal(late, Outcome.CONFLICT)}")
-    machine = await client.get(CAPI_MACHINES, NAME, namespace=NAMESPACE)
-    found = parse_condemnation(machine["metadata"])
-    expect(isinstance(found, Condemned) and found.id == 1, f"the machine is condemned under id 1: {found}")
-    await narrator.say("client", "read the Machine: condemned under id 1. No proof any more")
-    await client.patch(CAPI_MACHINES, NAME, {"metadata": NotRequested(1).render()}, namespace=NAMESPACE)
-    await narrator.say("client", "lifted; the id stays readable, so that nobody takes it for a new one")
-
-
-async def trouble(cluster: EmbeddedCluster, client: ApiClient, stranger: ApiClient, narrator: Narrator) -> None:
-    narrator.scene("Whatever happens, a read ends in time, with a typed outcome")
-    refused = await refusal(stranger.get(NODES, NAME), Outcome.FORBIDDEN)
-    await narrator.say("trouble", refused)
-    os.kill(cluster.pid, signal.SIGSTOP)
-    await narrator.say("trouble", f"the API hangs now; a read has {DEADLINE_SECONDS:g} s in all ...")
-    await narrator.say("trouble", await refusal(client.get(NODES, NAME), Outcome.TIMED_OUT))
-    os.kill(cluster.pid, signal.SIGCONT)
-    await client.get(NODES, NAME)
-    await narrator.say("client", "the API goes on, and so does the client")
-    cluster.close()
-    await narrator.say("trouble", await refusal(client.get(NODES, NAME), Outcome.UNREACHABLE))
-
-
-async def refusal(call: Awaitable[Any], outcome: Outcome) -> str:
-    """The sentence of a call that must fail in this way."""
-    try:
-        await call
-    except ApiError as error:
-        expect(error.outcome is outcome, f"{error.sentence}: expected the outcome {outcome.value}")
-        return error.sentence
-    raise AssertionError(f"a call succeeded that should have been {outcome.value}")
-
-
-def conditional(metadata: Json, read: Json) -> Json:
-    """A patch that takes effect only on the version that was read."""
-    return {"metadata": {**metadata, "resourceVersion": read["metadata"]["resourceVersion"]}}
+def now() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def expect(holds: bool, what: str) -> None:
@@ -127,11 +108,15 @@ def expect(holds: bool, what: str) -> None:
 
 
 def main() -> int:
+    allowed = ["unshare", "--user", "--map-root-user", "--net", "true"]
+    if shutil.which("unshare") is None or subprocess.run(allowed, capture_output=True, check=False).returncode:
+        sys.stderr.write("demo: this machine allows no user namespaces, which the hosts are made of (unshare -Urn)\n")
+        return 1
     narrator = Narrator()
-    narrator.scene("An API server of our own, on a real socket")
-    with EmbeddedCluster.start() as cluster:
-        narrator.note("api", f"{cluster.server}, with TLS, client certificates and Kubernetes' semantics")
-        asyncio.run(story(cluster, narrator))
+    narrator.scene("An API of our own, and three hosts on a network (a few seconds)")
+    with EmbeddedCluster.start() as cluster, ClusterBed.start(cluster, 3) as bed:
+        narrator.say("api", f"{cluster.server}, with TLS, client certificates and Kubernetes' semantics")
+        story(bed, narrator)
     narrator.scene("What the default settings promise about a host that is cut off, in seconds after its last proof")
     for seconds, sentence in timing.timeline(Settings()).rows():
         print(f"  {seconds:5.1f}  {sentence}")

@@ -1,13 +1,11 @@
-"""Tells a story on the terminal: who does what, when; in colour and unhurried for a person, plain for a file."""
+"""Tells a story on the terminal: who does what, when; in colour for a person, plain for a file."""
 
 from __future__ import annotations
 
-import asyncio
 import sys
 import time
 
-COLOURS = {"api": "36", "client": "32", "watch": "35", "trouble": "33", "settings": "34"}
-READING_SECONDS = 0.6
+COLOURS = ("36", "32", "35", "33", "34", "31")
 
 
 class Narrator:
@@ -16,16 +14,13 @@ class Narrator:
     def __init__(self) -> None:
         self._begun = time.monotonic()
         self._live = sys.stdout.isatty()
+        self._colours: dict[str, str] = {}
 
     def scene(self, title: str) -> None:
         print(f"\n\033[1m{title}\033[0m" if self._live else f"\n{title}", flush=True)
 
-    async def say(self, who: str, text: str) -> None:
-        """One line; on a terminal there is time to read it."""
-        self.note(who, text)
-        await asyncio.sleep(READING_SECONDS if self._live else 0)
-
-    def note(self, who: str, text: str) -> None:
-        """One line, without a pause."""
-        name = f"\033[{COLOURS[who]}m{who:<9}\033[0m" if self._live else f"{who:<9}"
-        print(f"{time.monotonic() - self._begun:6.2f} s  {name} {text}", flush=True)
+    def say(self, who: str, *lines: str) -> None:
+        colour = self._colours.setdefault(who, COLOURS[len(self._colours) % len(COLOURS)])
+        name = f"\033[{colour}m{who:<9}\033[0m" if self._live else f"{who:<9}"
+        for line in lines:
+            print(f"{time.monotonic() - self._begun:6.1f} s  {name} {line}", flush=True)

@@ -1,0 +1,1 @@
+"""The agent, on every host: sense, judge, act."""

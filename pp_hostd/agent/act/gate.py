@@ -1,0 +1,79 @@
+"""The gate between a boot and its workloads (rule 6): who holds the kubelet, and whether it was let go in this boot.
+
+Two files in /run, each with one writer. `gate-held` is the holder's, a process that the kubelet's unit waits for: in
+which boot the kubelet was held from the start. `gate-open` is the daemon's: in which boot it was opened, and why.
+Whoever holds locks `gate.lock`, which shows that it lives. Damage never opens the gate; nor may "gate closed" be stated
+then, which is evidence that nothing was started (rule 11), unless a holder lives.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+
+from pp_hostd.agent.state import Sentences, load_record, write
+from pp_hostd.model.bond import Gate
+from pp_hostd.model.record import MAX_RECORD_CHARACTERS, OPAQUE, Unreadable, document, read, render
+from pp_hostd.model.settings import Agent
+
+
+class GateFiles:
+    """What holder and daemon tell each other."""
+
+    def __init__(self, run_directory: str) -> None:
+        self._held = os.path.join(run_directory, "gate-held")
+        self._open = os.path.join(run_directory, "gate-open")
+        self._lock = os.path.join(run_directory, "gate.lock")
+        self._holding: int | None = None
+
+    def state(self, settings: Agent, boot: str) -> tuple[Gate, Sentences]:
+        """How the gate stands in this boot, and what had to be set aside."""
+        opened, open_troubles = load_record(self._open, MAX_RECORD_CHARACTERS, _parse_boot)
+        held, held_troubles = load_record(self._held, MAX_RECORD_CHARACTERS, _parse_boot)
+        troubles = open_troubles + held_troubles
+        if opened == boot:  # once open in a boot, it stays open
+            return Gate.OPEN, troubles
+        closed = self._is_held_now()
+        if not os.path.lexists(f"{self._open}.corrupt"):  # perhaps it was open: only who still holds can know
+            by_taint = settings.gate == "taint" and settings.mode != "dry-run"
+            closed = closed or held == boot or by_taint
+        return (Gate.CLOSED if closed else Gate.ABSENT), troubles
+
+    def open(self, boot: str, reason: str) -> str:
+        """Let the kubelet start. The sentence says why that failed."""
+        return write(self._open, render({"boot": boot, "reason": reason}), durable=False)
+
+    def is_open(self, boot: str) -> bool:
+        opened, _ = load_record(self._open, MAX_RECORD_CHARACTERS, _parse_boot)
+        return opened == boot
+
+    def hold(self, boot: str) -> str:
+        """State that the kubelet is held, for as long as this process lives. The sentence says why that failed."""
+        try:
+            if self._holding is None:
+                self._holding = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                fcntl.flock(self._holding, fcntl.LOCK_SH)
+        except OSError as error:
+            return f"{self._lock}: can't be locked ({error.strerror})"
+        return write(self._held, render({"boot": boot}), durable=False)
+
+    def _is_held_now(self) -> bool:
+        try:
+            descriptor = os.open(self._lock, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
+
+
+def _parse_boot(text: bytes) -> str | Unreadable:
+    return read("the gate's record", _boot, text)
+
+
+def _boot(text: bytes) -> str:
+    return document(text, MAX_RECORD_CHARACTERS).text("boot", OPAQUE)

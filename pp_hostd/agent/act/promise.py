@@ -1,0 +1,62 @@
+"""The agent's hand on its Node: read it, and write its record there, always conditional on what was read (rule 5)."""
+
+from __future__ import annotations
+
+from pp_hostd.agent.sense.api import Clock, backup_exists, is_missing
+from pp_hostd.kube.client import ApiClient, Json
+from pp_hostd.kube.outcome import ApiError, Outcome
+from pp_hostd.kube.resources import NODES
+from pp_hostd.model.bond import Look, StoreEnded, Written
+from pp_hostd.model.keys import AGENT
+from pp_hostd.model.node import Node, parse_node
+from pp_hostd.model.promise import AgentRecord
+from pp_hostd.model.record import Unreadable
+
+
+async def read_node(client: ApiClient, name: str, clock: Clock) -> Look:
+    """The Node now, by a linearizable read; for one that is missing, also whether there is a backup (rule 6)."""
+    began_at = clock()
+    try:
+        node = parse_node(await client.get(NODES, name))
+    except ApiError as error:
+        if not is_missing(error):
+            return Look(began_at, clock(), failure=error.sentence)
+        return await _missing(client, name, began_at, clock)
+    if isinstance(node, Unreadable):
+        return Look(began_at, clock(), failure=f"reading Node {name}: {node}")
+    return Look(began_at, clock(), node)
+
+
+async def _missing(client: ApiClient, name: str, began_at: float, clock: Clock) -> Look:
+    try:
+        backup = await backup_exists(client, name)
+    except ApiError as error:
+        return Look(began_at, clock(), failure=error.sentence)
+    return Look(began_at, clock(), missing=True, backup=backup)
+
+
+async def store(client: ApiClient, node: Node, record: AgentRecord, clock: Clock) -> StoreEnded:
+    """Write the record, if the Node is still the one that was read."""
+    try:
+        reply = parse_node(await client.patch(NODES, node.name, _patch(node, record)))
+    except ApiError as error:
+        return StoreEnded(record, node.resource_version, _written(error), clock(), sentence=error.sentence)
+    if isinstance(reply, Unreadable) or reply.agent != record or reply.uid != node.uid:
+        sentence = f"patching Node {node.name}: the reply does not show what was written"
+        return StoreEnded(record, node.resource_version, Written.UNKNOWN, clock(), sentence=sentence)
+    return StoreEnded(record, node.resource_version, Written.DONE, clock(), reply)
+
+
+def _written(error: ApiError) -> Written:
+    if error.may_be_done:
+        return Written.UNKNOWN
+    # The API refuses the uid of another incarnation so in a merge patch, where others call it a conflict.
+    foreign = error.outcome is Outcome.INVALID and "metadata.uid" in error.sentence
+    if error.outcome is Outcome.CONFLICT or foreign or is_missing(error):
+        return Written.CONFLICT
+    return Written.NOT_DONE
+
+
+def _patch(node: Node, record: AgentRecord) -> Json:
+    condition = {"uid": node.uid, "resourceVersion": node.resource_version}
+    return {"metadata": {**condition, "annotations": {AGENT: record.render()}}}

@@ -1,0 +1,89 @@
+"""Resetting this host in the order of rule 8: nothing on the way can hang, and all of it was ready before arming."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+from typing import Callable, NoReturn
+
+from pp_hostd.agent.act.watchdog import Watchdog
+
+SYSRQ = "/proc/sysrq-trigger"
+RESTART = 0x01234567
+SYNC_SECONDS = 0.5
+"""The short, bounded pause in which the disks are synced and the Node may take its record."""
+
+
+class Reset:
+    """The means of a reset, opened while there is time. The watchdog is the guarantee, all the rest is haste."""
+
+    def __init__(self, record_file: str, sysrq: str = SYSRQ) -> None:
+        """What can't be opened is done without, and `troubles` says so.
+
+        `record_file` will hold the record for the next boot (sense/boot.py, which must have read the last one's).
+        """
+        self.troubles: list[str] = []
+        self._record_file = self._open(record_file, os.O_CREAT | os.O_TRUNC)
+        self._sysrq = self._open(sysrq, 0)
+        self._reboot = ctypes.CDLL(None, use_errno=True).reboot
+        self._reboot.argtypes, self._reboot.restype = [ctypes.c_int], ctypes.c_int
+
+    def _open(self, path: str, flags: int) -> int:
+        try:
+            return os.open(path, os.O_WRONLY | os.O_CLOEXEC | flags, 0o600)
+        except OSError as error:
+            self.troubles.append(f"{path} can't be opened for a reset ({error.strerror})")
+            return -1
+
+    def begin(self, watchdog: Watchdog | None, record: str, start_node_record: Callable[[], None]) -> None:
+        """All that is to happen before the disks get SYNC_SECONDS, after which `finish` is due."""
+        if watchdog is not None:
+            watchdog.shorten()
+        self._write_records(record.encode(), start_node_record)
+        self._press(b"s")
+
+    def finish(self) -> str:
+        """Reset the host. If it returns, nothing here had the right to: the watchdog, fed no more, will do it."""
+        self._press(b"b")
+        self._reboot(RESTART)
+        return f"this program could not reset the host ({os.strerror(ctypes.get_errno())}); its watchdog is not fed"
+
+    def close(self) -> None:
+        for descriptor in (self._record_file, self._sysrq):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._record_file = self._sysrq = -1
+
+    def _write_records(self, record: bytes, start_node_record: Callable[[], None]) -> None:
+        with contextlib.suppress(Exception):  # nothing may come between the decision and the reset (rule 7)
+            start_node_record()
+        with contextlib.suppress(OSError):
+            if self._record_file >= 0 and os.fork() == 0:  # a disk that hangs holds up this child, and nobody else
+                self._write_file(record)
+
+    def _write_file(self, record: bytes) -> NoReturn:
+        try:
+            os.write(self._record_file, record)
+            os.fsync(self._record_file)
+        finally:
+            os._exit(0)
+
+    def _press(self, key: bytes) -> None:
+        with contextlib.suppress(OSError):  # a kernel without it, or no right to: the next means is meant for that
+            os.write(self._sysrq, key)
+
+
+class DryReset:
+    """Says what it would do, and does nothing."""
+
+    troubles: tuple[str, ...] = ()
+
+    def begin(self, watchdog: Watchdog | None, record: str, start_node_record: Callable[[], None]) -> None:
+        pass
+
+    def finish(self) -> str:
+        return "dry run: this host would have been reset now, and its watchdog no longer be fed"
+
+    def close(self) -> None:
+        pass

@@ -1,0 +1,104 @@
+"""What can be told about a watchdog without opening it, since opening would arm it: sysfs, and who holds it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+
+SYSFS = "/sys/class/watchdog"
+PROC = "/proc"
+UNOPENED = "It was not opened, as that would arm it; what sysfs does not tell is not known."
+ALIASES = {"/dev/watchdog": "/dev/watchdog0"}
+"""Two nodes of one device: the kernel gives its first watchdog the old name as well."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """None is unknown."""
+
+    device: str
+    exists: bool
+    identity: str | None
+    state: str | None
+    timeout_seconds: int | None
+    time_left_seconds: int | None
+    min_timeout_seconds: int | None
+    max_timeout_seconds: int | None
+    boot_status: int | None
+    nowayout: int | None
+    holders: tuple[str, ...]
+    note: str = UNOPENED
+
+
+def query(device: str, sysfs: str = SYSFS, proc: str = PROC) -> Seen:
+    entry = entry_of(device, sysfs)
+    return Seen(
+        device=device,
+        exists=os.path.exists(device),
+        identity=_attribute(entry, "identity"),
+        state=_attribute(entry, "state"),
+        timeout_seconds=_number(entry, "timeout"),
+        time_left_seconds=_number(entry, "timeleft"),
+        min_timeout_seconds=_number(entry, "min_timeout"),
+        max_timeout_seconds=_number(entry, "max_timeout"),
+        boot_status=_number(entry, "bootstatus"),
+        nowayout=_number(entry, "nowayout"),
+        holders=holders(device, proc),
+    )
+
+
+def entry_of(device: str, sysfs: str) -> str:
+    """The directory of the device in sysfs, which need not be there."""
+    real = os.path.realpath(device)
+    return os.path.join(sysfs, os.path.basename(ALIASES.get(real, real)))
+
+
+def with_identity(identity: str, sysfs: str) -> str | None:
+    """The name of the first watchdog that calls itself so."""
+    return next((name for name in _names(sysfs) if _attribute(os.path.join(sysfs, name), "identity") == identity), None)
+
+
+def holders(device: str, proc: str = PROC) -> tuple[str, ...]:
+    """The processes that have the device open, as "systemd (pid 1)"; only those that we may look at."""
+    real = os.path.realpath(device)
+    paths = {real, ALIASES.get(real, real), *(old for old, new in ALIASES.items() if new == real)}
+    pids = sorted(int(name) for name in _names(proc) if name.isdigit())
+    return tuple(f"{_command(proc, pid)} (pid {pid})" for pid in pids if _holds(f"{proc}/{pid}/fd", paths))
+
+
+def wrong_kind(device: str) -> str | None:
+    """What stands there instead of a device. A regular file may pass: it will not answer a watchdog's questions."""
+    mode = os.stat(device).st_mode
+    return None if stat.S_ISCHR(mode) or stat.S_ISREG(mode) else stat.filemode(mode)
+
+
+def _holds(descriptors: str, paths: set[str]) -> bool:
+    try:
+        return any(os.readlink(f"{descriptors}/{name}") in paths for name in _names(descriptors))
+    except OSError:  # it has just been closed
+        return False
+
+
+def _names(directory: str) -> list[str]:
+    try:
+        return sorted(os.listdir(directory))
+    except OSError:  # it is not there, or not ours to look at
+        return []
+
+
+def _command(proc: str, pid: int) -> str:
+    return _attribute(f"{proc}/{pid}", "comm") or "a process"
+
+
+def _number(directory: str, name: str) -> int | None:
+    text = _attribute(directory, name)
+    return int(text) if text and text.isdecimal() else None
+
+
+def _attribute(directory: str, name: str) -> str | None:
+    try:
+        with open(os.path.join(directory, name), encoding="ascii", errors="replace") as file:
+            return file.read(256).strip()
+    except OSError:
+        return None

@@ -1,0 +1,146 @@
+"""What a person runs beside the daemon, each in a process of its own. Here: their names, arguments and help."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+from typing import Any, Callable
+
+EXIT_DOWN = 3
+WITHOUT_DAEMON = "Exit code 3: the daemon does not run; then what it said last is shown."
+
+
+def add(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
+    """Add every command of the agent; modules are imported when a command runs."""
+    _add_run(commands, config_path)
+    _add_status(commands)
+    _add_ask(commands, config_path)
+    _add_query_watchdog(commands, config_path)
+    _add_gate(commands, config_path)
+    _add_maintenance(commands)
+
+
+def _add_run(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
+    parser = _parser(commands, "run", "run the agent itself; systemd does that (pp-hostd.service)")
+    _config(parser, config_path)
+    parser.set_defaults(command=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    code: int = import_module("pp_hostd.agent.daemon").run(arguments.config)
+    return code
+
+
+def _add_status(commands: argparse._SubParsersAction[Any]) -> None:
+    status = _parser(
+        commands,
+        "status",
+        "show how this host stands: verdict, proof and its age, watchdog, peers, next deadline",
+        WITHOUT_DAEMON,
+    )
+    _json(status)
+    status.add_argument("--watch", action="store_true", help="show it again every second, until Ctrl-C")
+    status.set_defaults(command=_command("status", "status"))
+    explain = _parser(
+        commands, "explain", "say why the verdict is what it is, and what would change it", WITHOUT_DAEMON
+    )
+    explain.set_defaults(command=_command("status", "explain"))
+    history = _parser(commands, "history", "list the changes of state in this boot, oldest first", WITHOUT_DAEMON)
+    _json(history)
+    history.set_defaults(command=_command("history", "history"))
+
+
+def _add_ask(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
+    ask = _parser(
+        commands,
+        "ask",
+        "ask peers, as the daemon would, whether this host's machine is healthy",
+        "Changes nothing. Exit code 1: not all of them answered.",
+    )
+    ask.add_argument("peers", metavar="PEER", nargs="*", help="names of nodes in the roster")
+    ask.add_argument("--all", action="store_true", help="ask every other node of the roster")
+    _json(ask)
+    _config(ask, config_path)
+    ask.set_defaults(command=_command("ask", "ask"))
+
+
+def _add_query_watchdog(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
+    query = _parser(commands, "query-watchdog", "show what the kernel tells about the watchdog, without opening it")
+    _json(query)
+    _config(query, config_path)
+    query.set_defaults(command=_command("query_watchdog", "query_watchdog"))
+
+
+def _add_gate(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
+    gate = _parser(commands, "gate", "show or open the gate that holds the kubelet after a boot")
+    actions = gate.add_subparsers(title="actions", metavar="ACTION", required=True)
+    status = _parser(actions, "status", "tell whether the gate is closed, and why", WITHOUT_DAEMON)
+    _json(status)
+    status.set_defaults(command=_command("gate", "status"))
+    opening = _parser(
+        actions,
+        "open",
+        "let the kubelet start although this host has promised nothing in this boot",
+        "The workloads of this host may be running elsewhere: the daemon first takes back the word that nothing was "
+        "started here, and refuses if it can't.",
+    )
+    opening.add_argument("--i-know", action="store_true", help="needed: you know where its workloads run")
+    opening.set_defaults(command=_command("gate", "open_gate"))
+    hold = _parser(actions, "hold", "wait until the gate is open; the unit before the kubelet's runs this")
+    _config(hold, config_path)
+    hold.set_defaults(command=_command("hold", "hold"))
+
+
+def _add_maintenance(commands: argparse._SubParsersAction[Any]) -> None:
+    maintenance = _parser(commands, "maintenance", "disarm this host for planned work, and arm it again")
+    actions = maintenance.add_subparsers(title="actions", metavar="ACTION", required=True)
+    on = _parser(actions, "on", "withdraw the promise and disarm the watchdog until a time to come")
+    on.add_argument("--why", required=True, metavar="TEXT", help="shown wherever the host's state is shown")
+    on.add_argument(
+        "--until",
+        required=True,
+        metavar="TIME",
+        help="when it ends by itself: in 90s, 30m, 4h or 2d, or at 2026-03-01T12:00:00Z",
+    )
+    _who(on)
+    on.set_defaults(command=_command("maintenance", "begin"))
+    off = _parser(actions, "off", "end the maintenance: the host is armed again when it has proof")
+    _who(off)
+    off.set_defaults(command=_command("maintenance", "end"))
+    status = _parser(
+        actions, "status", "tell whether there is maintenance, by whom, why and until when", WITHOUT_DAEMON
+    )
+    _json(status)
+    status.set_defaults(command=_command("maintenance", "status"))
+
+
+def _parser(commands: argparse._SubParsersAction[Any], name: str, text: str, epilog: str = "") -> Any:
+    about = f"{text[0].upper()}{text[1:]}."
+    return commands.add_parser(name, help=text, description=about, epilog=epilog, allow_abbrev=False)
+
+
+def _config(parser: argparse.ArgumentParser, config_path: str) -> None:
+    parser.add_argument("--config", metavar="FILE", default=config_path, help="default: %(default)s")
+
+
+def _json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _who(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--who", metavar="NAME", default="", help="default: the user who runs this, before any sudo")
+
+
+def _command(module: str, function: str) -> Callable[[argparse.Namespace], int]:
+    def run(arguments: argparse.Namespace) -> int:
+        from pp_hostd.agent.commands.daemon_link import Down, tell_down
+
+        command = getattr(import_module(f"pp_hostd.agent.commands.{module}"), function)
+        try:
+            code: int = command(arguments)
+        except Down as down:
+            tell_down(down, as_json=getattr(arguments, "json", False))
+            return EXIT_DOWN
+        return code
+
+    return run

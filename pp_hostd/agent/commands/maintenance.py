@@ -1,0 +1,56 @@
+"""`pp-hostd maintenance`: disarm this host for planned work, and say who does it, why and until when."""
+
+from __future__ import annotations
+
+import re
+from argparse import Namespace
+from datetime import datetime, timedelta, timezone
+
+from pp_hostd.agent.commands.daemon_link import order, report, who
+from pp_hostd.agent.commands.output import say, say_json
+from pp_hostd.agent.commands.status_text import maintenance_text
+from pp_hostd.errors import UserError
+from pp_hostd.model.moment import parse_moment, render_moment
+from pp_hostd.model.record import PROSE
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION = re.compile("([1-9][0-9]{0,5})([smhd])")
+
+
+def begin(arguments: Namespace) -> int:
+    until = moment_of(arguments.until, datetime.now(timezone.utc))
+    say(order("maintenance-on", who=_line(who(arguments.who)), why=_line(arguments.why), until=render_moment(until)))
+    return 0
+
+
+def end(arguments: Namespace) -> int:
+    say(order("maintenance-off", who=_line(who(arguments.who))))
+    return 0
+
+
+def status(arguments: Namespace) -> int:
+    current = report()["maintenance"]
+    if arguments.json:
+        say_json(current)
+    else:
+        say(maintenance_text(current) or "There is no maintenance.")
+    return 0
+
+
+def moment_of(text: str, now: datetime) -> datetime:
+    """The time that was named, or that lies so far ahead; it must be to come."""
+    duration = _DURATION.fullmatch(text)
+    moment = parse_moment(text)
+    if duration:
+        moment = now.replace(microsecond=0) + timedelta(seconds=int(duration[1]) * UNITS[duration[2]])
+    if moment is None:
+        raise UserError(f"--until {text}: is no time", "Allowed: 90s, 30m, 4h, 2d, or a time like 2026-03-01T12:00:00Z")
+    if moment <= now:
+        raise UserError(f"--until {text}: is over already", "Name a time to come.")
+    return moment
+
+
+def _line(text: str) -> str:
+    if PROSE.pattern.fullmatch(text) is None:
+        raise UserError(f"{text[:60]!a}: is not one line of 1 to 500 characters")
+    return text

@@ -1,0 +1,318 @@
+"""The agent as a process: puts senses, judge and hands together, obeys signals and commands, and runs until told.
+
+Single-threaded: whatever waits does so in the event loop, and the loop's turns are what feeds the watchdog (rule 2).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import signal
+import socket
+import time
+from collections.abc import Awaitable, Coroutine, Iterator
+from functools import partial
+from itertools import chain
+from typing import Any, Callable
+
+from pp_hostd import config
+from pp_hostd.agent.act import process
+from pp_hostd.agent.act.gate import GateFiles
+from pp_hostd.agent.act.notify import WATCHDOG, Notify, inherited_descriptors
+from pp_hostd.agent.act.reset import DryReset, Reset
+from pp_hostd.agent.act.watchdog import SoftwareOnly, adopt
+from pp_hostd.agent.act.watchdog_device import Trouble
+from pp_hostd.agent.control_socket import ControlSocket
+from pp_hostd.agent.driver import Driver
+from pp_hostd.agent.hands import AgentHands
+from pp_hostd.agent.history import History
+from pp_hostd.agent.http_port import HttpPort
+from pp_hostd.agent.journal import Journal, Message, Priority
+from pp_hostd.agent.metric import Metric
+from pp_hostd.agent.metrics_server import MetricsServer
+from pp_hostd.agent.orders import Orders
+from pp_hostd.agent.peer_server import PeerServer
+from pp_hostd.agent.reload import reloaded
+from pp_hostd.agent.report import Extras, Report, report
+from pp_hostd.agent.rosters import Rosters
+from pp_hostd.agent.sense.boot import RECORD, boot_id, last_boot
+from pp_hostd.agent.sense.cluster import ClusterAccess
+from pp_hostd.agent.sense.link import LinkChanges
+from pp_hostd.agent.senses import AgentSenses
+from pp_hostd.agent.showing import Showing
+from pp_hostd.agent.state import StateFiles
+from pp_hostd.agent.witness import Witness
+from pp_hostd.errors import UserError
+from pp_hostd.model.bond import Bond
+from pp_hostd.model.memory import Memory
+from pp_hostd.model.promise import WatchdogKind
+from pp_hostd.model.settings import Settings
+from pp_hostd.model.verdict import Verdict
+from pp_hostd.peers.keys import load_keyring
+from pp_hostd.peers.signing import UNSIGNED, Keyring
+from pp_hostd.timing import judgement_gap_seconds, peer_read_seconds
+
+EXTEND_SECONDS = 30.0
+LISTEN_AGAIN_SECONDS = 5.0
+
+clock = partial(time.clock_gettime, time.CLOCK_BOOTTIME)
+
+
+def run(config_path: str) -> int:
+    """The command `pp-hostd run`."""
+    settings = config.load(config_path).settings
+    keyring = _keyring(settings)
+    files = StateFiles()
+    os.makedirs(files.run_directory, 0o700, exist_ok=True)
+    with _only_one(files.run_directory):
+        return asyncio.run(_run(config_path, settings, keyring, files))
+
+
+async def _run(config_path: str, settings: Settings, keyring: Keyring, files: StateFiles) -> int:
+    return await Daemon(config_path, settings, keyring, files).run()
+
+
+@contextlib.contextmanager
+def _only_one(directory: str) -> Iterator[None]:
+    """Two daemons would share a watchdog and a promise."""
+    descriptor = os.open(os.path.join(directory, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise UserError("pp-hostd runs already on this host", "See: systemctl status pp-hostd") from None
+    finally:
+        os.close(descriptor)
+
+
+def _keyring(settings: Settings) -> Keyring:
+    return UNSIGNED if settings.peers.auth == "none" else load_keyring(settings.peers.key_file)
+
+
+class Daemon:
+    """All parts of one agent, and how they hear of each other."""
+
+    def __init__(self, config_path: str, settings: Settings, keyring: Keyring, files: StateFiles) -> None:
+        self._config_path, self._files = config_path, files
+        self._journal, self._notify = Journal(), Notify(clock)
+        hardened = process.lock_memory(), process.raise_priority(), process.shield_from_oom(), process.allow_sockets()
+        self._troubles = [*filter(None, hardened)]
+        self._leaving = False
+        self._said = ""
+        boot, node = boot_id(), settings.agent.node_name or socket.gethostname()
+        self._last_boot = last_boot(files.var_directory, boot, None)
+        gate = GateFiles(files.run_directory)
+        memory, bond, rosters = self._recalled(settings, gate, boot)
+        self._witness = Witness(os.urandom(16).hex())
+        self.senses = AgentSenses(node, self._witness, rosters, clock)
+        self.senses.enrolled_before = files.is_enrolled()
+        self.senses.maintenance, told = files.load_maintenance()
+        self._set_aside(told)
+        self._cluster = ClusterAccess(settings, node, self.senses, clock, self._keep_rosters, self._promised)
+        self._history = History(files.run_directory)
+        self._showing = Showing(
+            self._journal, self._notify, self._history, self._changed, clock, judgement_gap_seconds(settings)
+        )
+        os.makedirs(files.var_directory, 0o700, exist_ok=True)
+        enforce = settings.agent.mode == "enforce"
+        reset = Reset(os.path.join(files.var_directory, RECORD)) if enforce else DryReset()
+        self._hands = AgentHands(
+            settings=settings,
+            node=node,
+            boot=boot,
+            senses=self.senses,
+            cluster=self._cluster,
+            keyring=keyring,
+            files=files,
+            gate=gate,
+            reset=reset,
+            notify=self._notify,
+            journal=self._journal,
+            show=self._showing.show,
+            clock=clock,
+        )
+        self.driver = Driver(
+            settings, self.senses, self._hands, memory=memory, bond=bond, clock=clock, entropy=_entropy
+        )
+        read_seconds = peer_read_seconds(settings)
+        self._peers = PeerServer(node, keyring, self._witness, self._cluster.read_for_peer, clock, read_seconds)
+
+    async def run(self) -> int:
+        """Until a signal ends it: 0 when it left no promise behind, or a successor to keep it."""
+        self._begin()
+        loop = asyncio.get_running_loop()
+        for number, action in (
+            (signal.SIGTERM, self._stop),
+            (signal.SIGINT, self._stop),
+            (signal.SIGHUP, self._reload),
+            (signal.SIGUSR1, self._hand_over),
+        ):
+            loop.add_signal_handler(number, action)
+        links = LinkChanges(self.senses.link_changed)
+        listeners = [asyncio.create_task(each) for each in self._listeners()]
+        try:
+            await self._judge_until_done()
+        finally:
+            links.close()
+            for task in listeners:
+                task.cancel()
+            await asyncio.gather(*listeners, return_exceptions=True)
+            await self._hands.close()
+            await self._cluster.close()
+            self._journal.close()
+            self._notify.close()
+        return 0
+
+    async def _judge_until_done(self) -> None:
+        self._notify.ready()
+        loop = asyncio.get_running_loop()
+        while not self._leaving:
+            verdict = self.driver.turn()
+            if self.senses.stopping:
+                if self._unbound():
+                    return
+                self._say_why_not_stopped()
+            timer = loop.call_later(max(0.0, verdict.wake_at - clock()), self.senses.wake.set)
+            await self.senses.wake.wait()
+            timer.cancel()
+            self.senses.wake.clear()
+            await asyncio.sleep(0)  # whatever else is ready is judged together
+
+    def _unbound(self) -> bool:
+        bond = self.driver.bond
+        return self.driver.idle and bond.watchdog is None and not bond.promises
+
+    def _say_why_not_stopped(self) -> None:
+        """Rule 5: what can't be withdrawn is kept, so the watchdog is fed on for as long as there is proof."""
+        self._notify.extend_timeout(EXTEND_SECONDS)
+        if self.driver.waiting_for not in ("", self._said):
+            self._said = self.driver.waiting_for
+            self._journal.say(Message.TROUBLE, f"still armed and feeding: {self._said}", Priority.WARNING)
+
+    def _begin(self) -> None:
+        """Tell what the last boot and the last run left, and take the watchdog over, armed as it is."""
+        for sentence in filter(None, (self._last_boot.trouble, *self._troubles)):
+            self._journal.say(Message.TROUBLE, sentence, Priority.WARNING)
+        if self._last_boot.sentence:
+            self._journal.say(Message.LAST_BOOT, self._last_boot.sentence, Priority.WARNING)
+        kept = self.driver.bond.watchdog
+        for name, descriptor in inherited_descriptors():
+            adopted = adopt(descriptor) if name == WATCHDOG else None
+            if adopted is not None and not isinstance(adopted, Trouble):
+                self._hands.take_watchdog(adopted)
+        if self._hands.watchdog is None and kept is not None:
+            self._take_up_again(kept.kind, kept.timeout_seconds)
+
+    def _take_up_again(self, kind: WatchdogKind, timeout_seconds: float) -> None:
+        """This boot is armed, and nobody kept the descriptor. Opening the device feeds it, so there must be proof."""
+        memory, bond, settings = self.driver.memory, self.driver.bond, self.driver.settings
+        if kind is WatchdogKind.SOFTWARE_ONLY:
+            self._hands.take_watchdog(SoftwareOnly(timeout_seconds, bond.watchdog.troubles if bond.watchdog else ()))
+            return
+        timeouts = [settings.agent.self_timeout_seconds, *(each.self_timeout_seconds for each in bond.promises)]
+        if memory.decision is None and memory.proof is not None and clock() < memory.proof.at + min(timeouts):
+            self._hands.arm()
+
+    def _recalled(self, settings: Settings, gate: GateFiles, boot: str) -> tuple[Memory, Bond, Rosters]:
+        """What this boot's last run knew (rule 6)."""
+        state, gate_told = gate.state(settings.agent, boot)
+        kept, kept_told = self._files.load(boot, state, clock())
+        rosters, rosters_told = self._files.load_rosters()
+        self._set_aside((*gate_told, *kept_told, *rosters_told))
+        if kept is None:
+            return Memory(), Bond(boot, state), Rosters(*rosters)
+        return kept.memory, kept.bond, Rosters(*rosters)
+
+    def _set_aside(self, sentences: tuple[str, ...]) -> None:
+        for sentence in sentences:
+            self._journal.say(Message.STATE_SET_ASIDE, sentence, Priority.WARNING)
+
+    def _keep_rosters(self, rosters: Rosters) -> str:
+        return self._files.save_rosters(rosters.known())
+
+    def _promised(self) -> set[int]:
+        return {promise.roster_version for promise in self.driver.bond.promises}
+
+    def _stop(self) -> None:
+        self._notify.stopping()
+        self.senses.stopping = True
+        self.senses.wake.set()
+
+    def _hand_over(self) -> None:
+        """Leave everything armed to a successor, who finds the watchdog in systemd's store and the rest in /run."""
+        self._leaving = True
+        self.senses.wake.set()
+
+    def _reload(self) -> None:
+        self._notify.reloading()
+        try:
+            settings, later = reloaded(self.driver.settings, config.load(self._config_path).settings)
+            keyring = _keyring(settings)
+        except UserError as error:
+            self._journal.say(Message.CONFIG_REFUSED, f"the old settings stay in force: {error}", Priority.ERROR)
+        else:
+            self.driver.settings = self._hands.settings = settings
+            self._hands.keyring = self._peers.keyring = keyring
+            rest = f"; these take effect at the next start: {', '.join(later)}" if later else ""
+            self._journal.say(Message.CONFIG_RELOADED, f"the settings were read again{rest}", Priority.NOTICE)
+        self._notify.ready()
+        self.senses.wake.set()
+
+    def _listeners(self) -> Iterator[Coroutine[Any, Any, None]]:
+        peers, agent = self.driver.settings.peers, self.driver.settings.agent
+        yield self._listen("the peer port", HttpPort(self._peers.respond), peers.address, peers.port)
+        if agent.metrics_port:
+            metrics = HttpPort(MetricsServer(self._metrics, self._showing.health).respond)
+            yield self._listen("the metrics port", metrics, agent.metrics_address, agent.metrics_port)
+        orders = Orders(self.senses, self.driver, self._files, self._journal, self._history, self._report)
+        yield self._obey(ControlSocket(self._files.run_directory, orders.answer))
+
+    async def _listen(self, what: str, listener: HttpPort, address: str, port: int) -> None:
+        await self._tried(what, lambda: listener.listen(address, port))
+        await _served(listener)
+
+    async def _obey(self, control: ControlSocket) -> None:
+        await self._tried("the control socket", control.listen)
+        await _served(control)
+
+    async def _tried(self, what: str, listen: Callable[[], Awaitable[object]]) -> None:
+        """Until it works: a port that is taken must not keep a host from feeding its watchdog."""
+        while True:
+            try:
+                await listen()
+                return
+            except (OSError, UserError) as error:
+                self._journal.say(Message.TROUBLE, f"{what}: {error}; it is tried again", Priority.ERROR)
+            await asyncio.sleep(LISTEN_AGAIN_SECONDS)
+
+    def _metrics(self) -> Iterator[Metric]:
+        return chain(self._showing.metrics(), self._cluster.metrics(), self._peers.metrics())
+
+    def _changed(self, verdict: Verdict) -> None:
+        self._files.save_report(self._report(verdict))
+
+    def _report(self, verdict: Verdict | None = None) -> Report:
+        driver, verdict = self.driver, verdict or self._showing.verdict
+        if verdict is None:
+            raise UserError("the daemon has just started, and has not judged yet", "Ask again in a moment.")
+        found = (*self._troubles, *self._cluster.troubles(), *self._hands.troubles.values())
+        extras = Extras(
+            waiting_for=driver.waiting_for,
+            answers=tuple(self.senses.answers),
+            troubles=tuple(dict.fromkeys(filter(None, found))),
+            last_boot=self._last_boot.sentence or "",
+        )
+        return report(driver.settings, self.senses.ground(), driver.bond, driver.memory, verdict, extras, clock())
+
+
+async def _served(listener: HttpPort | ControlSocket) -> None:
+    try:
+        await asyncio.get_running_loop().create_future()
+    finally:
+        await listener.close()
+
+
+def _entropy() -> int:
+    return int.from_bytes(os.urandom(8), "big")

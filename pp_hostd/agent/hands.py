@@ -1,0 +1,219 @@
+"""What the agent can do, each thing started and never waited for; outcomes are told to the senses."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from functools import partial
+from typing import Any, Callable
+
+from pp_hostd.agent.act.gate import GateFiles
+from pp_hostd.agent.act.notify import Notify
+from pp_hostd.agent.act.reset import SYNC_SECONDS, DryReset, Reset
+from pp_hostd.agent.act.watchdog import Watchdog, acquire
+from pp_hostd.agent.act.watchdog_device import Trouble
+from pp_hostd.agent.driver import News
+from pp_hostd.agent.journal import Journal, Message, Priority
+from pp_hostd.agent.kept import Kept
+from pp_hostd.agent.sense.boot import ending
+from pp_hostd.agent.sense.cluster import ClusterAccess
+from pp_hostd.agent.sense.peers import Round
+from pp_hostd.agent.senses import AgentSenses
+from pp_hostd.agent.state import StateFiles
+from pp_hostd.model.bond import (
+    Bond,
+    GateOpened,
+    Look,
+    StillArmed,
+    StoreEnded,
+    WatchdogArmed,
+    WatchdogDisarmed,
+    Written,
+)
+from pp_hostd.model.evidence import Read
+from pp_hostd.model.memory import Decision, Memory
+from pp_hostd.model.node import Node
+from pp_hostd.model.promise import AgentRecord, Armed, Committed, GateClosed
+from pp_hostd.model.settings import Settings
+from pp_hostd.model.verdict import Verdict
+from pp_hostd.peers.message import MachineReference, Question
+from pp_hostd.peers.signing import Keyring
+from pp_hostd.timing import TWO_GAPS
+
+
+class AgentHands:
+    """`watchdog` is the one that is armed. `troubles` are what went wrong last, by what was tried."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        node: str,
+        boot: str,
+        senses: AgentSenses,
+        cluster: ClusterAccess,
+        keyring: Keyring,
+        files: StateFiles,
+        gate: GateFiles,
+        reset: Reset | DryReset,
+        notify: Notify,
+        journal: Journal,
+        show: Callable[[Verdict], None],
+        clock: Callable[[], float],
+    ) -> None:
+        self.settings, self.keyring = settings, keyring
+        self.watchdog: Watchdog | None = None
+        self.troubles: dict[str, str] = {}
+        self._node, self._boot, self._clock = node, boot, clock
+        self._senses, self._cluster, self._files, self._gate = senses, cluster, files, gate
+        self._reset, self._notify, self._journal = reset, notify, journal
+        self.show = show
+        self._decided: Decision | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def feed(self) -> None:
+        if self.watchdog is not None:
+            self._note("feeding the watchdog", self.watchdog.feed())
+
+    def read(self) -> None:
+        began_at = self._clock()
+        self._start(self._read(), lambda why: Read(began_at, self._clock(), failure=why))
+
+    def ask(self, peers: tuple[str, ...], uid: str) -> None:
+        self._start(self._ask(peers, uid), None)
+
+    def look(self) -> None:
+        self._start(self._look(), lambda why: Look(self._clock(), self._clock(), failure=why))
+
+    def store(self, record: AgentRecord, node: Node) -> None:
+        version = node.resource_version
+        lost = partial(StoreEnded, record, version, Written.UNKNOWN)
+        self._start(self._store(record, node), lambda why: lost(self._clock(), sentence=why))
+
+    def arm(self) -> None:
+        self._start(self._arm(), lambda why: StillArmed(why, self._clock()))
+
+    def disarm(self) -> None:
+        outcome = None if self.watchdog is None else self.watchdog.disarm()
+        if isinstance(outcome, Trouble):
+            self._journal.say(Message.TROUBLE, outcome.sentence, Priority.ERROR)
+            self._senses.tell(StillArmed(outcome.sentence, self._clock()))
+            return
+        self.watchdog = None
+        self._notify.forget()
+        self._journal.say(Message.DISARMED, "the watchdog is disarmed: this host is not protected", Priority.NOTICE)
+        self._senses.tell(WatchdogDisarmed())
+
+    def open_gate(self, reason: str) -> None:
+        trouble = self._gate.open(self._boot, reason)
+        self._note("opening the gate", trouble)
+        if trouble:
+            self._later(self.settings.api.retry_seconds, lambda: self.open_gate(reason))
+            return
+        self._journal.say(Message.GATE_OPENED, f"the gate is open: {reason}", Priority.NOTICE)
+        self._senses.opened_by = ""
+        self._senses.tell(GateOpened())
+
+    def remember(self, memory: Memory, bond: Bond) -> None:
+        self._note("keeping state", self._files.save(Kept(memory, bond)))
+
+    def reset(self, decision: Decision, bond: Bond) -> None:
+        """Rule 8; once, however often it is ordered."""
+        if self._decided == decision:
+            return
+        self._decided = decision
+        record = ending(self._boot, decision.cause, decision.id).render()
+        self._reset.begin(self.watchdog, record, partial(self._start_commit, decision, bond))
+        self._journal.say(Message.RESETTING, decision.cause, Priority.CRITICAL, id=decision.id)
+        self._later(SYNC_SECONDS, self._finish_reset)
+
+    def _finish_reset(self) -> None:
+        self._journal.say(Message.RESETTING, self._reset.finish(), Priority.CRITICAL)
+
+    def _start_commit(self, decision: Decision, bond: Bond) -> None:
+        if bond.promises and decision.id is not None:
+            self._start(self._commit(Committed(bond.promises[0], decision.id)), None)
+
+    async def _commit(self, record: Committed) -> None:
+        """Rule 7's record, in the time that the disks get; nobody waits for it. The leader has touched the Node since
+        it was last read (rule 9), so it is read again."""
+        look = await self._cluster.look()
+        if look.node is not None:
+            await self._cluster.store(record, look.node)
+
+    async def _read(self) -> None:
+        self._senses.tell(await self._cluster.read())
+
+    async def _look(self) -> None:
+        self._senses.tell(await self._cluster.look())
+
+    async def _store(self, record: AgentRecord, node: Node) -> None:
+        ended = await self._cluster.store(record, node)
+        if ended.written is Written.DONE:
+            self._tell_stored(record)
+        self._senses.tell(ended)
+
+    def _tell_stored(self, record: AgentRecord) -> None:
+        if isinstance(record, Armed):
+            self._note("remembering the enrolment", self._files.enrol(self._node))
+            bound = record.self_timeout_seconds + 2 * record.watchdog_timeout_seconds
+            sentence = f"promised: without a proof this host is dead after {bound:g} s (roster {record.roster_version})"
+            self._journal.say(Message.PROMISE_STORED, sentence, Priority.NOTICE)
+        elif isinstance(record, GateClosed):
+            sentence = "the Node says that in this boot the gate is closed and nothing was started"
+            self._journal.say(Message.GATE_CLOSED, sentence, Priority.NOTICE)
+        else:
+            self._journal.say(Message.PROMISE_WITHDRAWN, "the promise is withdrawn", Priority.NOTICE)
+
+    async def _ask(self, peers: tuple[str, ...], uid: str) -> None:
+        machine = self._senses.machine
+        name = self._node if machine is None else machine.name
+        about = MachineReference(None if machine is None else machine.namespace, name, uid)
+        members = self._senses.current_rosters.members(peers)
+        await Round(self.settings, self.keyring, self._clock, self._senses.tell).ask(
+            members, Question(about, self._node)
+        )
+
+    async def _arm(self) -> None:
+        settings = self.settings.watchdog
+        least_seconds = TWO_GAPS.seconds(self.settings)
+        self.take_watchdog(await acquire(settings.device, settings.timeout_seconds, least_seconds))
+
+    def take_watchdog(self, watchdog: Watchdog) -> None:
+        """It is armed from here on, and its descriptor is kept over our restart."""
+        self.watchdog = watchdog
+        descriptor = watchdog.fileno()
+        if descriptor is not None:
+            self._notify.store(descriptor)
+        sentence = f"armed: {watchdog.identity}, {watchdog.timeout_seconds:g} s ({watchdog.kind.value})"
+        self._journal.say(Message.ARMED, "; ".join((sentence, *watchdog.troubles)), Priority.NOTICE)
+        self._senses.tell(WatchdogArmed(watchdog.kind, watchdog.timeout_seconds, watchdog.troubles))
+
+    def _start(self, work: Coroutine[Any, Any, None], lost: Callable[[str], News] | None) -> None:
+        task = asyncio.create_task(self._watched(work, lost))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _watched(self, work: Coroutine[Any, Any, None], lost: Callable[[str], News] | None) -> None:
+        """Whatever goes wrong in unforeseen ways is a failure like others: the judge hears of it, and goes on."""
+        try:
+            await work
+        except Exception as error:
+            why = f"unforeseen: {error!r}"
+            self._journal.say(Message.TROUBLE, why, Priority.ERROR)
+            if lost is not None:
+                self._senses.tell(lost(why))
+
+    def _later(self, seconds: float, action: Callable[[], None]) -> None:
+        asyncio.get_running_loop().call_later(seconds, action)
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _note(self, what: str, outcome: object) -> None:
+        """A trouble is said once, when it begins; `status` shows it for as long as it lasts."""
+        sentence = outcome.sentence if isinstance(outcome, Trouble) else outcome if isinstance(outcome, str) else ""
+        if sentence and self.troubles.get(what) != sentence:
+            self._journal.say(Message.TROUBLE, f"{what}: {sentence}", Priority.WARNING)
+        self.troubles[what] = sentence

@@ -1,0 +1,106 @@
+"""What a person may order of the running daemon through its control socket, and what they are answered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import Any, Callable
+
+from pp_hostd.agent.driver import Driver
+from pp_hostd.agent.history import History
+from pp_hostd.agent.journal import Journal, Message, Priority
+from pp_hostd.agent.senses import AgentSenses
+from pp_hostd.agent.state import StateFiles
+from pp_hostd.errors import UserError
+from pp_hostd.model.bond import Gate
+from pp_hostd.model.control import Maintenance, parse_control
+from pp_hostd.model.keys import MAINTENANCE
+from pp_hostd.model.moment import render_moment
+from pp_hostd.model.record import render
+
+Json = dict[str, Any]
+PATIENCE_SECONDS = 10.0
+STEP_SECONDS = 0.05
+
+
+class Orders:
+    """`answer` carries out one command. Refusals are UserError, for the person who asked."""
+
+    def __init__(
+        self,
+        senses: AgentSenses,
+        driver: Driver,
+        files: StateFiles,
+        journal: Journal,
+        history: History,
+        report: Callable[[], Json],
+    ) -> None:
+        self._senses, self._driver, self._files, self._journal = senses, driver, files, journal
+        self._history, self._report = history, report
+
+    async def answer(self, command: str, arguments: Mapping[str, Any]) -> Json:
+        if command == "status":
+            return self._report()
+        if command == "history":
+            return {"changes": self._history.changes()}
+        if command == "maintenance-on":
+            return await self._maintenance_on(arguments)
+        if command == "maintenance-off":
+            return self._maintenance_off(arguments)
+        if command == "gate-open":
+            return await self._gate_open(arguments)
+        raise UserError(f"this daemon knows no command {command!a}", "Is the command newer than the daemon?")
+
+    async def _maintenance_on(self, arguments: Mapping[str, Any]) -> Json:
+        when = render_moment(datetime.now(timezone.utc).replace(microsecond=0))
+        wanted = {name: arguments.get(name) for name in ("who", "why", "until")}
+        order = parse_control({MAINTENANCE: render({**wanted, "when": when})}).maintenance
+        if not isinstance(order, Maintenance):
+            raise UserError(f"this is no order: {order}")
+        if order.until_wallclock <= datetime.now(timezone.utc):
+            raise UserError(f"{render_moment(order.until_wallclock)} is over already", "Name a time to come.")
+        self._keep(order)
+        sentence = f"maintenance by {order.who} until {render_moment(order.until_wallclock)}: {order.why}"
+        self._journal.say(Message.MAINTENANCE, sentence, Priority.NOTICE, who=order.who)
+        await self._until(lambda: self._driver.bond.watchdog is None and not self._driver.bond.promises)
+        if self._driver.bond.watchdog is None:
+            return {"sentence": f"{sentence}; the promise is withdrawn and the watchdog disarmed"}
+        return {"sentence": f"{sentence}; still armed: {self._driver.waiting_for or self._driver.bond.trouble}"}
+
+    def _maintenance_off(self, arguments: Mapping[str, Any]) -> Json:
+        if self._senses.maintenance is None:
+            return {"sentence": "there was no maintenance"}
+        self._keep(None)
+        who = str(arguments.get("who") or "somebody")[:200]
+        self._journal.say(Message.MAINTENANCE, f"{who} ended the maintenance", Priority.NOTICE, who=who)
+        return {"sentence": "the maintenance is over; the host is armed again when it has proof"}
+
+    def _keep(self, order: Maintenance | None) -> None:
+        trouble = self._files.save_maintenance(order)
+        if trouble:
+            raise UserError(f"the order can't be kept: {trouble}")
+        self._senses.maintenance = order
+        self._senses.wake.set()
+
+    async def _gate_open(self, arguments: Mapping[str, Any]) -> Json:
+        """Only once "gate closed" no longer stands on the Node: it is evidence that nothing was started (rule 11)."""
+        gate = self._driver.bond.gate
+        if gate is not Gate.CLOSED:
+            return {"sentence": f"there is nothing to open: the gate is {gate.value}"}
+        self._senses.opened_by = str(arguments.get("who") or "somebody")[:200]
+        self._senses.wake.set()
+        await self._until(lambda: self._driver.bond.gate is Gate.OPEN)
+        self._senses.opened_by = ""
+        if self._driver.bond.gate is Gate.OPEN:
+            return {"sentence": "the gate is open; this host is not protected before it is armed"}
+        raise UserError(
+            f"the gate stays closed: {self._driver.bond.trouble or self._driver.waiting_for}",
+            'The Node may still say "gate closed", and so its workloads may be started elsewhere at any time.',
+        )
+
+    async def _until(self, done: Callable[[], bool]) -> None:
+        for _ in range(int(PATIENCE_SECONDS / STEP_SECONDS)):
+            if done():
+                return
+            await asyncio.sleep(STEP_SECONDS)

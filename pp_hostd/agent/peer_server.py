@@ -1,0 +1,88 @@
+"""The peer port's answers: who may ask, the read that a question causes, and the signed reply."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterator
+from typing import Callable
+
+from pp_hostd.agent.fresh_reads import FreshReads, Read
+from pp_hostd.agent.http_connection import Reply, Request
+from pp_hostd.agent.metric import Metric
+from pp_hostd.agent.witness import Statement, Witness
+from pp_hostd.model.answer import Answer, Health
+from pp_hostd.peers.message import Exchange, Refusal, parse_question
+from pp_hostd.peers.signing import Keyring
+
+MAX_NONCES = 1024
+
+
+class PeerServer:
+    """`respond` is what the peer port does with a request. `keyring` may be replaced while it runs."""
+
+    def __init__(
+        self,
+        me: str,
+        keyring: Keyring,
+        witness: Witness,
+        read: Read,
+        clock: Callable[[], float],
+        read_seconds: float,
+    ) -> None:
+        """`me` is the name of this node, `read_seconds` what timing.peer_read_seconds says."""
+        self.keyring = keyring
+        self.answers: Counter[Health] = Counter()
+        self.refusals: Counter[Refusal] = Counter()
+        self._me = me
+        self._read_seconds = read_seconds
+        self._reads = FreshReads(read, witness, clock)
+        self._nonces: OrderedDict[str, None] = OrderedDict()
+
+    async def respond(self, request: Request) -> Reply:
+        exchange = self._accepted(request)
+        if isinstance(exchange, Refusal):
+            self.refusals[exchange] += 1
+            return Reply(exchange.status, f"{exchange.sentence}\n".encode())
+        statement = await self._reads.statement(exchange.question.about, self._read_seconds)
+        self.answers[statement.health] += 1
+        return self._reply(exchange, statement)
+
+    def metrics(self) -> Iterator[Metric]:
+        yield Metric(
+            "pp_hostd_peer_answers_total",
+            "Answers given to peers, by what they said.",
+            "counter",
+            [({"answer": health.value}, self.answers[health]) for health in Health],
+        )
+        yield Metric(
+            "pp_hostd_peer_refusals_total",
+            "Questions that were refused, by reason.",
+            "counter",
+            [({"reason": refusal.label}, self.refusals[refusal]) for refusal in Refusal],
+        )
+
+    def _accepted(self, request: Request) -> Exchange | Refusal:
+        exchange = parse_question(request.method, request.target, request.headers, self._me, self.keyring)
+        if isinstance(exchange, Refusal):
+            return exchange
+        if exchange.nonce in self._nonces:
+            return Refusal.REPLAYED
+        self._nonces[exchange.nonce] = None
+        if len(self._nonces) > MAX_NONCES:
+            self._nonces.popitem(last=False)
+        return exchange
+
+    def _reply(self, exchange: Exchange, statement: Statement) -> Reply:
+        answer = Answer(
+            health=statement.health,
+            id=statement.id,
+            token=statement.token,
+            nonce=exchange.nonce,
+            answered_by=self._me,
+            asked_by=exchange.question.asked_by,
+            about=exchange.question.about.subject,
+        )
+        body = answer.render().encode()
+        signature = exchange.answer_signature(body, self.keyring)
+        extra = f"PP-Hostd-Signature: {signature}\r\n".encode() if signature else b""
+        return Reply(200, body, b"application/json", extra)

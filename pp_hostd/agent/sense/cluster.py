@@ -1,0 +1,133 @@
+"""The agent's access to the API: the client once there are credentials, and the reads and watches that it feeds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from typing import Callable
+
+from pp_hostd.agent.act.promise import read_node, store
+from pp_hostd.agent.metric import Metric
+from pp_hostd.agent.rosters import Rosters
+from pp_hostd.agent.sense.api import MachineReader, OwnMachine, is_missing
+from pp_hostd.agent.sense.condemned import CondemnedWatch
+from pp_hostd.agent.sense.roster import RosterWatch
+from pp_hostd.agent.senses import AgentSenses
+from pp_hostd.agent.witness import ReadOutcome, Unread
+from pp_hostd.errors import UserError
+from pp_hostd.kube.client import ApiClient
+from pp_hostd.kube.kubeconfig import load
+from pp_hostd.kube.outcome import ApiError
+from pp_hostd.kube.resources import CONFIG_MAPS
+from pp_hostd.model.bond import Look, StoreEnded, Written
+from pp_hostd.model.control import Maintenance, parse_control
+from pp_hostd.model.endpoint import parse_endpoint
+from pp_hostd.model.evidence import Read
+from pp_hostd.model.keys import CONTROL, NAMESPACE
+from pp_hostd.model.node import Node
+from pp_hostd.model.promise import AgentRecord
+from pp_hostd.model.roster import Roster
+from pp_hostd.model.settings import Settings
+from pp_hostd.peers.message import MachineReference
+
+
+class ClusterAccess:
+    """`trouble` says why there is no client, and what to do about it; then every call fails with that sentence."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        node: str,
+        senses: AgentSenses,
+        clock: Callable[[], float],
+        keep_rosters: Callable[[Rosters], str],
+        promised_versions: Callable[[], Collection[int]],
+    ) -> None:
+        self.trouble = ""
+        self.client: ApiClient | None = None
+        self._settings, self._node, self._senses, self._clock = settings, node, senses, clock
+        self._keep_rosters, self._promised_versions = keep_rosters, promised_versions
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def connect(self) -> None:
+        """Read the credentials, and begin to watch. Tried again by every read for as long as it fails."""
+        try:
+            kubeconfig = load(self._settings.api.kubeconfig)
+            more = tuple(filter(None, map(parse_endpoint, self._settings.api.servers)))
+            kubeconfig = replace(kubeconfig, endpoints=(*kubeconfig.endpoints, *more))
+            client = ApiClient(kubeconfig, deadline_seconds=self._settings.api.read_deadline_seconds)
+        except UserError as error:
+            self.trouble = f"no credential for the API: {error}"
+            return
+        self.trouble, self.client = "", client
+        machines = self._settings.api.machines
+        self._reader = MachineReader(client, machines, self._clock)
+        self._own = OwnMachine(self._reader, self._node, self._settings.api.read_deadline_seconds)
+        self._condemned = CondemnedWatch(client, machines, self._clock, self._senses)
+        known = self._senses.current_rosters.newest
+        self._roster = RosterWatch(client, known, self._keep_roster)
+        self._tasks = [asyncio.create_task(watch.run()) for watch in (self._condemned, self._roster)]
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self.client is not None:
+            self.client.close()
+
+    def troubles(self) -> list[str]:
+        """What is not as it should be, for people."""
+        if self.client is None:
+            return [self.trouble]
+        found = (self.client.trouble, self._condemned.trouble, self._roster.trouble)
+        return [sentence for sentence in found if sentence]
+
+    def metrics(self) -> Iterator[Metric]:
+        asked = self.client.requests if self.client is not None else 0
+        yield Metric("pp_hostd_api_requests_total", "Requests made to the API.", "counter", [({}, asked)])
+
+    async def read(self) -> Read:
+        """One read of this host's own machine."""
+        if self.client is None:
+            self.connect()
+        if self.client is None:
+            return Read(self._clock(), self._clock(), failure=self.trouble)
+        self._senses.roster_trouble = self._roster.trouble
+        return await self._own.read()
+
+    async def read_for_peer(self, about: MachineReference, deadline_seconds: float) -> ReadOutcome:
+        """The read behind an answer on the peer port."""
+        if self.client is None:
+            return Unread.FAILED
+        read = await self._reader.read(about.subject, deadline_seconds)
+        if read.machine is not None:
+            return read.machine
+        return Unread.NOT_FOUND if read.missing else Unread.FAILED
+
+    async def look(self) -> Look:
+        """One read of this host's Node, and of what a person has ordered for the cluster."""
+        if self.client is None:
+            return Look(self._clock(), self._clock(), failure=self.trouble)
+        self._senses.cluster_maintenance = await self._ordered_maintenance(self.client)
+        return await read_node(self.client, self._node, self._clock)
+
+    async def store(self, record: AgentRecord, node: Node) -> StoreEnded:
+        if self.client is None:
+            return StoreEnded(record, node.resource_version, Written.NOT_DONE, self._clock(), sentence=self.trouble)
+        return await store(self.client, node, record, self._clock)
+
+    async def _ordered_maintenance(self, client: ApiClient) -> Maintenance | None:
+        """An order that can't be read is none: nobody disarms for it."""
+        try:
+            found = await client.get(CONFIG_MAPS, CONTROL, namespace=NAMESPACE)
+        except ApiError as error:
+            return None if is_missing(error) else self._senses.cluster_maintenance
+        order = parse_control(found.get("data")).maintenance
+        return order if isinstance(order, Maintenance) else None
+
+    def _keep_roster(self, roster: Roster) -> None:
+        rosters = self._senses.current_rosters.with_newest(roster, self._promised_versions())
+        self._keep_rosters(rosters)
+        self._senses.current_rosters = rosters
+        self._senses.wake.set()

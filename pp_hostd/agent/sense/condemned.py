@@ -1,0 +1,77 @@
+"""The watch on condemned machines: news that condemns at once, and never acquits (rules 1 and 4)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Protocol, cast
+
+from pp_hostd.agent.sense.api import Clock, is_unserved
+from pp_hostd.kube.client import ApiClient, Json
+from pp_hostd.kube.resources import MACHINES, Resource
+from pp_hostd.kube.watch import Change, ChangeKind, Event, Interrupted, Snapshot, watch
+from pp_hostd.model.condemnation import Condemned
+from pp_hostd.model.keys import CONDEMNED
+from pp_hostd.model.machine import parse_machine
+from pp_hostd.model.record import Unreadable
+
+PAUSE_SECONDS = 2.0
+"""Before all versions of the machines' API are tried again, where none is served."""
+
+
+class Hearer(Protocol):
+    """Who is told."""
+
+    def learned(self, subject: str, uid: str, condemnation_id: int, at: float) -> None:
+        """This machine, perhaps the host's own, is condemned under that id."""
+
+    def listed(self) -> None:
+        """All that are condemned have been told. Said again after an interruption that may have hidden some."""
+
+
+class CondemnedWatch:
+    """Tells of every condemned machine. `trouble` says why news may be late or missing, or nothing."""
+
+    def __init__(self, client: ApiClient, machines: str, clock: Clock, hearer: Hearer) -> None:
+        self.trouble = "the condemned machines have not been listed yet"
+        self._client = client
+        self._versions = MACHINES[machines]
+        self._clock = clock
+        self._hearer = hearer
+
+    async def run(self) -> None:
+        """Goes on until it is cancelled."""
+        while True:
+            for resource in self._versions:
+                await self._follow(resource)
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async def _follow(self, resource: Resource) -> None:
+        """The news in this version of the API, for as long as it is served."""
+        events = cast("AsyncGenerator[Event, None]", watch(self._client, resource, label_selector=CONDEMNED))
+        async for event in events:
+            if isinstance(event, Interrupted) and is_unserved(event.error):
+                self.trouble = event.error.sentence
+                await events.aclose()
+                return
+            self._take(event)
+
+    def _take(self, event: Event) -> None:
+        self.trouble = ""
+        if isinstance(event, Interrupted):
+            self.trouble = event.error.sentence
+        elif isinstance(event, Snapshot):
+            for item in event.items:
+                self._tell(item)
+            self._hearer.listed()
+        elif isinstance(event, Change) and event.kind is not ChangeKind.DELETED:  # lifted or gone: no news acquits
+            self._tell(event.object)
+
+    def _tell(self, api_object: Json) -> None:
+        machine = parse_machine(api_object)
+        if isinstance(machine, Unreadable):
+            self.trouble = f"a machine with the label {CONDEMNED}: {machine}"
+        elif isinstance(machine.condemnation, Unreadable):
+            self.trouble = f"machine {machine.subject}: {machine.condemnation}"
+        elif isinstance(machine.condemnation, Condemned):
+            self._hearer.learned(machine.subject, machine.uid, machine.condemnation.id, self._clock())

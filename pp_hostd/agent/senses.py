@@ -1,0 +1,86 @@
+"""What the agent has sensed since its last judgement, and the ground that it stands on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import Callable
+
+from pp_hostd.agent.driver import News
+from pp_hostd.agent.plan import Ground
+from pp_hostd.agent.rosters import Rosters
+from pp_hostd.agent.witness import Witness
+from pp_hostd.model.control import Maintenance
+from pp_hostd.model.evidence import LinkChanged, PeerAnswered, Read, WatchedCondemned
+from pp_hostd.model.machine import Machine
+
+MAX_ANSWERS = 50
+"""So many of the peers' last answers are kept for people to see."""
+
+
+class AgentSenses:
+    """Whoever learns something tells it here; `wake` is set then, and the loop takes a turn."""
+
+    def __init__(self, node: str, witness: Witness, rosters: Rosters, clock: Callable[[], float]) -> None:
+        self.wake = asyncio.Event()
+        self.witness = witness
+        self.current_rosters = rosters
+        self.roster_trouble = ""
+        self.machine: Machine | None = None
+        self.maintenance: Maintenance | None = None
+        self.cluster_maintenance: Maintenance | None = None
+        self.opened_by = ""
+        self.answers: deque[PeerAnswered] = deque(maxlen=MAX_ANSWERS)
+        self.stopping = False
+        self.enrolled_before = False
+        self._node = node
+        self._clock = clock
+        self._news: list[News] = []
+
+    def tell(self, news: News) -> None:
+        if isinstance(news, Read) and news.machine is not None:
+            self.machine = news.machine
+        if isinstance(news, PeerAnswered):
+            self.answers.append(news)
+        self._news.append(news)
+        self.wake.set()
+
+    def take(self) -> list[News]:
+        taken, self._news = self._news, []
+        return taken
+
+    def learned(self, subject: str, uid: str, condemnation_id: int, at: float) -> None:
+        """A machine is condemned, perhaps this host's own (the watch on condemned machines)."""
+        self.witness.learned(subject, uid, condemnation_id, at)
+        if self.machine is not None and (subject, uid) == (self.machine.subject, self.machine.uid):
+            self.tell(WatchedCondemned(uid, condemnation_id, at))
+
+    def listed(self) -> None:
+        self.witness.listed()
+
+    def link_changed(self) -> None:
+        self.tell(LinkChanged(self._clock()))
+
+    def ground(self) -> Ground:
+        newest = self.current_rosters.newest
+        return Ground(
+            node=self._node,
+            electorate=None if newest is None else self.current_rosters.electorate(newest.version),
+            roster_trouble=self.roster_trouble,
+            machine=self.machine,
+            maintenance=self._maintenance_now(),
+            opened_by=self.opened_by,
+            stopping=self.stopping,
+            enrolled_before=self.enrolled_before,
+        )
+
+    def rosters(self) -> Mapping[int, tuple[str, ...]]:
+        return self.current_rosters
+
+    def _maintenance_now(self) -> Maintenance | None:
+        """An order of a person's, which runs out by their clock, not by ours: no bound is measured by it."""
+        orders = (self.maintenance, self.cluster_maintenance)
+        now = datetime.now(timezone.utc)
+        return next((order for order in orders if order is not None and now < order.until_wallclock), None)

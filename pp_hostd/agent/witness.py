@@ -1,0 +1,110 @@
+"""What this agent remembers of condemned machines, and so what it testifies about a machine (rule 4). Pure."""
+
+from __future__ import annotations
+
+import enum
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from typing import Union
+
+from pp_hostd.model.answer import Health
+from pp_hostd.model.condemnation import Condemned, NotCondemned
+from pp_hostd.model.machine import Machine
+
+MAX_REMEMBERED = 1024
+
+
+class Unread(enum.Enum):
+    """A read that found no machine: the API says that there is none, or it said nothing of use."""
+
+    NOT_FOUND = "not found"
+    FAILED = "failed"
+
+
+ReadOutcome = Union[Machine, Unread]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What is answered about a machine. "Unhealthy" with an id is an acknowledgement (rule 10)."""
+
+    health: Health
+    id: int | None
+    token: str
+
+
+@dataclass(frozen=True)
+class _Memory:
+    """A condemnation that is known, and when this was last learned or acknowledged.
+
+    The serial stays for as long as the machine is remembered without a gap.
+    """
+
+    id: int
+    known_at: float
+    serial: int
+
+
+class Witness:
+    """Memory that only a later read clears: no watch, no deletion, no read that was already under way (rule 4)."""
+
+    def __init__(self, process_token: str, max_remembered: int = MAX_REMEMBERED) -> None:
+        """The token is random, and another one in each run of the agent."""
+        self._process_token = process_token
+        self._max_remembered = max_remembered
+        self._memories: OrderedDict[tuple[str, str], _Memory] = OrderedDict()  # the longest not heard of comes first
+        self._serial = 0
+        self._has_listed = False
+
+    def listed(self) -> None:
+        """All condemned machines have been listed, and learned, in this run."""
+        self._has_listed = True
+
+    def learned(self, subject: str, uid: str, condemnation_id: int, at: float) -> None:
+        """The machine was seen condemned under this id, by a read or a watch. Ids only grow: a lower one is old."""
+        memory = self._memories.get((subject, uid))
+        if memory is None:
+            self._serial += 1
+            memory = _Memory(condemnation_id, at, self._serial)
+        elif condemnation_id < memory.id:
+            return
+        self._remember(subject, uid, replace(memory, id=condemnation_id, known_at=max(at, memory.known_at)))
+
+    def answer(self, subject: str, uid: str, outcome: ReadOutcome, *, began_at: float, now: float) -> Statement:
+        """What to say of this machine after such a read of it, which began then and ended now."""
+        if not self._has_listed:
+            return self._statement(Health.API_ERROR)
+        if isinstance(outcome, Machine) and outcome.subject != subject:
+            outcome = Unread.FAILED  # nobody asked for that object: the API lies
+        if outcome is Unread.NOT_FOUND or (isinstance(outcome, Machine) and outcome.uid != uid):
+            return self._statement(Health.NOT_FOUND)
+        condemnation = outcome.condemnation if isinstance(outcome, Machine) else None
+        if isinstance(condemnation, Condemned):
+            self.learned(subject, uid, condemnation.id, now)
+        elif isinstance(condemnation, NotCondemned) and self._cleared(subject, uid, began_at):
+            return self._statement(Health.HEALTHY)
+        return self._remembered(subject, uid, now)
+
+    def _cleared(self, subject: str, uid: str, began_at: float) -> bool:
+        """Forget the machine after a read that says "not condemned", unless this was learned or said since it began."""
+        memory = self._memories.get((subject, uid))
+        if memory is not None and began_at <= memory.known_at:
+            return False
+        self._memories.pop((subject, uid), None)
+        return True
+
+    def _remembered(self, subject: str, uid: str, now: float) -> Statement:
+        memory = self._memories.get((subject, uid))
+        if memory is None:
+            return self._statement(Health.API_ERROR)
+        self._remember(subject, uid, replace(memory, known_at=max(now, memory.known_at)))
+        return self._statement(Health.UNHEALTHY, memory.id, memory.serial)
+
+    def _remember(self, subject: str, uid: str, memory: _Memory) -> None:
+        self._memories[subject, uid] = memory
+        self._memories.move_to_end((subject, uid))
+        if len(self._memories) > self._max_remembered:
+            self._memories.popitem(last=False)
+
+    def _statement(self, health: Health, condemnation_id: int | None = None, serial: int = 0) -> Statement:
+        return Statement(health, condemnation_id, f"{self._process_token}.{serial}")

@@ -1,0 +1,126 @@
+"""`pp-hostd gate hold`: it holds until the daemon opens in this boot, and says to systemd what is waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from pathlib import Path
+
+from pp_hostd.agent.act.gate import GateFiles
+from pp_hostd.agent.sense.boot import boot_id
+from pp_hostd.agent.state import RUN_DIRECTORY, StateFiles
+from pp_hostd.model.bond import Gate
+from pp_hostd.model.settings import Agent
+from tests.agent.command_line import make_host, run, start
+from tests.agent.values import judged
+from tests.harness.isolated import isolated
+
+
+def configuration(directory: Path, text: str = "") -> str:
+    path = directory / "pp-hostd.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def without_systemctl(directory: Path, exit_inactive: str | None = None) -> str:
+    """A PATH with no systemctl, or with one that knows when the kubelet's unit was first started."""
+    if exit_inactive is not None:
+        (directory / "systemctl").write_text(f"#!/bin/sh\necho {exit_inactive}\n")
+        (directory / "systemctl").chmod(0o755)
+    return str(directory)
+
+
+async def held(process: asyncio.subprocess.Process) -> str:
+    """The next thing that it says it waits for."""
+    assert process.stderr is not None
+    return (await asyncio.wait_for(process.stderr.readline(), 30)).decode().strip()
+
+
+@isolated
+async def test_the_kubelet_is_held_until_the_daemon_opens_in_this_boot(tmp_path: Path) -> None:
+    make_host()
+    gate, files = GateFiles(RUN_DIRECTORY), StateFiles()
+    gate.open("another-boot", "its promise was stored")
+    files.save_report(judged())  # of another boot
+    holder = await start("gate", "hold", "--config", configuration(tmp_path), PATH=without_systemctl(tmp_path))
+    assert await held(holder) == "kubelet.service is held: pp-hostd has not reported in this boot yet"
+    assert gate.state(Agent(), boot_id()) == (Gate.CLOSED, ())
+    files.save_report({**judged(), "boot": boot_id(), "sentence": "not armed: there is no roster yet"})
+    assert await held(holder) == "kubelet.service is held: not armed: there is no roster yet"
+    (Path(RUN_DIRECTORY) / "gate-open").write_text("damage")
+    files.save_report({**judged(), "boot": boot_id(), "sentence": "not armed: it is damaged"})
+    assert await held(holder) == "kubelet.service is held: not armed: it is damaged"
+    gate.open(boot_id(), "its promise is stored")
+    output, _ = await asyncio.wait_for(holder.communicate(), 30)
+    assert (holder.returncode, output) == (0, b"the gate is open\n")
+
+
+@isolated
+async def test_what_was_opened_in_this_boot_is_passed_at_once(tmp_path: Path) -> None:
+    make_host()
+    GateFiles(RUN_DIRECTORY).open(boot_id(), "its promise is stored")
+    result = await run("gate", "hold", "--config", configuration(tmp_path), PATH=without_systemctl(tmp_path))
+    assert result == (0, "the gate is open\n", "")
+
+
+@isolated
+async def test_where_nothing_is_to_be_held_it_says_so_and_passes(tmp_path: Path) -> None:
+    make_host()
+    for text, reason in (
+        ('mode = "dry-run"', "a dry run holds nothing"),
+        ('gate = "taint"', 'agent.gate is "taint"'),
+        ('gate = "none"', 'agent.gate is "none"'),
+    ):
+        config = configuration(tmp_path, f"[agent]\n{text}\n")
+        result = await run("gate", "hold", "--config", config, PATH=without_systemctl(tmp_path))
+        assert result == (0, f"the gate is open: {reason}\n", "")
+    assert os.listdir(RUN_DIRECTORY) == []
+
+
+@isolated
+async def test_a_kubelet_that_runs_already_is_not_said_to_be_held(tmp_path: Path) -> None:
+    make_host()
+    path = without_systemctl(tmp_path, exit_inactive="81234567")
+    result = await run("gate", "hold", "--config", configuration(tmp_path), PATH=path)
+    assert (result.code, "kubelet.service has run in this boot already" in result.output) == (0, True)
+    assert GateFiles(RUN_DIRECTORY).state(Agent(), boot_id()) == (Gate.ABSENT, ())
+
+
+@isolated
+async def test_a_kubelet_that_never_ran_is_held(tmp_path: Path) -> None:
+    make_host()
+    path = without_systemctl(tmp_path, exit_inactive="0")
+    holder = await start("gate", "hold", "--config", configuration(tmp_path), PATH=path)
+    assert (await held(holder)).startswith("kubelet.service is held")
+    holder.kill()
+    await holder.communicate()
+    assert GateFiles(RUN_DIRECTORY).state(Agent(), boot_id()) == (Gate.CLOSED, ())
+
+
+@isolated
+async def test_systemd_hears_what_is_waited_for_and_that_it_takes_longer(tmp_path: Path) -> None:
+    make_host()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
+        notify.bind("/run/notify")
+        notify.settimeout(30)
+        holder = await start(
+            "gate",
+            "hold",
+            "--config",
+            configuration(tmp_path),
+            PATH=without_systemctl(tmp_path),
+            NOTIFY_SOCKET="/run/notify",
+        )
+        heard = {notify.recv(4096), notify.recv(4096)}
+    holder.kill()
+    await holder.communicate()
+    reason = b"pp-hostd has not reported in this boot yet"
+    assert heard == {b"STATUS=kubelet.service is held: " + reason, b"EXTEND_TIMEOUT_USEC=60000000"}
+
+
+@isolated
+async def test_a_bad_configuration_does_not_open_the_gate(tmp_path: Path) -> None:
+    make_host()
+    result = await run("gate", "hold", "--config", configuration(tmp_path, "[agent]\ngate = 1\n"))
+    assert (result.code, "agent.gate" in result.complaint) == (2, True)

@@ -1,0 +1,172 @@
+"""Rules 1 and 2 of the design, sentence by sentence: what is proof, and how long it feeds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pp_hostd.model.answer import Health
+from pp_hostd.model.condemnation import Requested
+from pp_hostd.model.evidence import Read, WatchedCondemned
+from pp_hostd.model.memory import Memory, Outage, Proof, Source
+from pp_hostd.model.record import Unreadable
+from pp_hostd.model.verdict import State
+from tests.agent.judging import (
+    PROVEN,
+    START,
+    UID,
+    answered,
+    inquiring,
+    machine,
+    standing,
+)
+from tests.agent.judging import (
+    judged_host as host,
+)
+
+# Rule 1
+
+
+def test_a_read_that_finds_the_machine_not_condemned_is_proof_from_when_it_was_sent() -> None:
+    lived = host()
+    lived.learn(Read(START + 2, START + 3.5, machine()))
+    assert lived.verdict.proof == Proof(START + 2, Source.OWN_READ)
+    assert lived.verdict.feed_until_at == START + 2 + 22
+
+
+def test_a_machine_that_is_requested_and_not_yet_condemned_is_proof() -> None:
+    lived = host()
+    lived.learn(Read(START + 2, START + 3, replace(machine(), condemnation=Requested(3))))
+    assert lived.verdict.proof == Proof(START + 2, Source.OWN_READ)
+    assert lived.memory.lifted_id == 3
+
+
+@pytest.mark.parametrize(
+    ("read", "why"),
+    [
+        (Read(START + 1, START + 2, missing=True), "does not exist"),
+        (Read(START + 1, START + 2, machine(), missing=True), "does not exist"),
+        (Read(START + 1, START + 2, machine(uid="another")), "another uid"),
+        (Read(START + 1, START + 2, machine(uid="another", condemned=7)), "another uid"),
+        (
+            Read(START + 1, START + 2, replace(machine(), condemnation=Unreadable("the time", "it is no time"))),
+            "it is no time",
+        ),
+        (Read(START + 1, START + 2, failure="timed out"), "timed out"),
+        (Read(START + 1, START + 2), "no machine"),
+    ],
+)
+def test_what_proves_nothing_is_a_failed_read(read: Read, why: str) -> None:
+    lived = host(now=START + 2)
+    lived.learn(read)
+    assert lived.verdict.proof == PROVEN.proof
+    assert lived.memory.failed_reads == 1
+    assert lived.verdict.state is State.SUSPECT
+    assert lived.verdict.reset is None
+    assert why in lived.verdict.sentence
+
+
+def test_any_uid_proves_while_none_is_promised() -> None:
+    lived = host()
+    lived.standing = replace(standing(armed=False), machine_uid=None)
+    lived.learn(Read(START + 0.5, START + 1, machine(uid="another")))
+    assert lived.verdict.proof == Proof(START + 0.5, Source.OWN_READ)
+
+
+def test_a_late_answer_is_dated_by_when_it_was_sent() -> None:
+    lived = host(now=START + 30)
+    lived.learn(Read(START + 9, START + 29, machine()))
+    assert lived.verdict.proof == Proof(START + 9, Source.OWN_READ)
+    assert lived.verdict.reset is None
+
+
+def test_a_read_that_a_younger_proof_overtook_changes_nothing_but_what_is_known_lifted() -> None:
+    outage = Outage(START + 12, START + 20, "")
+    younger = replace(inquiring(), proof=Proof(START + 12, Source.OUTAGE), outage=outage)
+    lived = host(younger, now=START + 14)
+    lived.learn(Read(START + 11, START + 14, machine(last_id=4)))
+    assert lived.memory.proof == younger.proof
+    assert lived.memory.inquiry == younger.inquiry
+    assert lived.memory.outage == outage
+    assert lived.memory.lifted_id == 4
+
+
+def test_a_peers_healthy_is_proof_from_when_it_was_asked() -> None:
+    lived = host(inquiring(), now=START + 15)
+    lived.learn(answered("peer-1", Health.HEALTHY))
+    assert lived.verdict.proof == Proof(START + 14, Source.PEER, "peer-1")
+    assert lived.memory.inquiry is None
+
+
+@pytest.mark.parametrize(("health", "id"), [(Health.UNHEALTHY, 6), (Health.NOT_FOUND, None)])
+def test_a_peers_not_found_weighs_like_unhealthy(health: Health, id: int | None) -> None:
+    lived = host(inquiring(), now=START + 15)
+    lived.learn(answered("peer-1", health, id), answered("peer-2", Health.API_ERROR))
+    assert lived.verdict.reset is not None
+    assert lived.verdict.reset.id == id
+    assert health.value in lived.verdict.sentence
+
+
+def test_a_watch_can_condemn_at_once() -> None:
+    lived = host()
+    lived.learn(WatchedCondemned(UID, 5, START + 1))
+    assert lived.verdict.reset is not None
+    assert (lived.verdict.reset.id, lived.verdict.reset.at) == (5, START + 1)
+    assert lived.verdict.state is State.RESETTING
+
+
+def test_a_watch_on_another_uid_condemns_nobody() -> None:
+    assert host().learn(WatchedCondemned("another", 5, START + 1)).reset is None
+
+
+# Rule 2
+
+
+def test_the_host_is_fed_until_just_before_its_proof_is_as_old_as_the_self_timeout() -> None:
+    assert host(now=START + 21.999).learn().feed
+    assert not host(now=START + 22).learn().feed
+
+
+def test_at_the_self_timeout_the_host_decides_to_reset() -> None:
+    lived = host(now=START + 22)
+    lived.learn()
+    assert lived.verdict.reset is not None
+    assert "no proof for 22 s" in lived.verdict.sentence
+
+
+def test_the_next_judgement_is_due_at_the_self_timeout_at_the_latest() -> None:
+    assert host(now=START + 21.5).learn().wake_at == START + 22
+
+
+def test_the_next_judgement_is_due_when_the_round_is_over_at_the_latest() -> None:
+    assert host(inquiring(), now=START + 15).learn().wake_at == START + 16
+
+
+def test_the_shortest_promised_self_timeout_counts() -> None:
+    lived = host(now=START + 8)
+    lived.standing = replace(lived.standing, self_timeout_seconds=8.0)
+    lived.learn()
+    assert not lived.verdict.feed
+    assert lived.verdict.reset is not None
+
+
+def test_an_unarmed_host_is_not_fed_and_never_resets_for_want_of_proof() -> None:
+    lived = host()
+    lived.standing = replace(standing(armed=False), waiting_for="its roster")
+    lived.run(600)
+    assert not any(verdict.feed or verdict.reset or verdict.ask for verdict in lived.verdicts)
+    assert lived.verdict.state is State.WAITING
+    assert lived.verdict.sentence == "not armed: its roster"
+
+
+def test_an_armed_host_is_not_fed_before_its_first_proof() -> None:
+    lived = host(Memory())
+    lived.learn()
+    assert not lived.verdict.feed
+    assert lived.verdict.read
+    assert lived.verdict.state is State.SUSPECT
+
+
+def test_a_proof_of_the_future_feeds_nobody() -> None:
+    assert not host(replace(PROVEN, proof=Proof(START + 2, Source.OWN_READ))).learn().feed

@@ -1,0 +1,232 @@
+"""From the boot to the first promise: each clause of rule 6, one step of the plan at a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pp_hostd.agent.plan import (
+    FREEING,
+    Arm,
+    Disarm,
+    Ground,
+    LookAtNode,
+    OpenGate,
+    ReadMachine,
+    Step,
+    Store,
+    Wait,
+    after,
+    plan,
+)
+from pp_hostd.model.bond import Bond, Gate, Look, WatchdogArmed
+from pp_hostd.model.memory import Decision, LastRead, Memory, Proof, Source
+from pp_hostd.model.node import Node
+from pp_hostd.model.promise import Armed, Committed, GateClosed, GateKind, WatchdogKind, Withdrawn
+from pp_hostd.model.record import Unreadable
+from pp_hostd.model.settings import Settings
+from tests.agent.virtual_node import BOOT, HOST, MACHINE, UID, WATCHDOG, electorate, node
+
+NOW = 1000.0
+SETTINGS = Settings()
+GROUND = Ground(HOST, electorate(1), machine=MACHINE, enrolled_before=True)
+CLOSED = GateClosed(BOOT, GateKind.HOLD)
+PROMISE = Armed(BOOT, 22.0, 10.0, WatchdogKind.HARDWARE, GateKind.HOLD, UID, 1)
+OLD_PROMISE = replace(PROMISE, boot="boot-before")
+PROVEN = Memory(proof=Proof(NOW, Source.OWN_READ), last_read=LastRead(NOW, NOW, ""))
+
+
+def with_gate(kind: str) -> Settings:
+    return replace(SETTINGS, agent=replace(SETTINGS.agent, gate=kind))
+
+
+def seen(found: Node | None, bond: Bond, at: float = NOW, *, backup: bool = False) -> Bond:
+    return after(bond, Look(at, at, found, missing=found is None, backup=backup), 1.0)
+
+
+def booted(found: Node | None, gate: Gate = Gate.CLOSED, watchdog: WatchdogArmed | None = None) -> Bond:
+    """A boot that has looked at its Node."""
+    return seen(found, Bond(BOOT, gate, watchdog))
+
+
+def step(
+    bond: Bond,
+    memory: Memory = PROVEN,
+    ground: Ground = GROUND,
+    settings: Settings = SETTINGS,
+    after_seconds: float = 0.0,
+) -> Step:
+    return plan(settings, ground, bond, memory, NOW + after_seconds)
+
+
+def test_first_it_looks_at_its_node() -> None:
+    assert step(Bond(BOOT, Gate.CLOSED), Memory()) == LookAtNode()
+
+
+@pytest.mark.parametrize("before", [None, OLD_PROMISE, Unreadable("the agent's record", "it is no JSON")])
+def test_a_held_boot_records_that_the_gate_is_closed_before_anything_else(before: Armed | Unreadable | None) -> None:
+    found = replace(node(), agent=before)
+    assert step(booted(found)) == Store(CLOSED, found)
+    assert step(booted(found), Memory(), Ground(HOST)) == Store(CLOSED, found)
+
+
+def test_the_record_names_the_kind_of_gate() -> None:
+    assert step(booted(node()), settings=with_gate("taint")) == Store(GateClosed(BOOT, GateKind.TAINT), node())
+
+
+def test_it_records_a_closed_gate_even_under_the_marker_and_a_condemnation() -> None:
+    marked = node(freeing=7)
+    assert step(booted(marked), replace(PROVEN, condemned_id=7)) == Store(CLOSED, marked)
+
+
+def test_it_records_it_once() -> None:
+    assert step(booted(node(record=CLOSED))) == Arm()
+
+
+@pytest.mark.parametrize("gate", [Gate.ABSENT, Gate.OPEN])
+def test_it_never_says_closed_of_a_gate_that_holds_nobody(gate: Gate) -> None:
+    assert step(booted(node(), gate)) == Arm()
+
+
+def test_it_never_says_closed_without_a_gate_in_the_settings() -> None:
+    assert step(booted(node()), settings=with_gate("none")) == Arm()
+    assert step(booted(node(record=OLD_PROMISE)), settings=with_gate("none")) == Arm()
+
+
+@pytest.mark.parametrize("gate", [Gate.ABSENT, Gate.OPEN])
+@pytest.mark.parametrize("record", [OLD_PROMISE, Committed(OLD_PROMISE, 7), GateClosed("boot-before", GateKind.HOLD)])
+def test_a_boot_that_nobody_held_is_not_covered_by_another_boots_record(
+    gate: Gate, record: Armed | Committed | GateClosed
+) -> None:
+    found = node(record=record)
+    assert step(booted(found, gate), replace(PROVEN, condemned_id=7)) == Store(Withdrawn(BOOT), found)
+
+
+def test_it_arms_only_after_a_read_begun_after_the_look() -> None:
+    bond = booted(node(record=CLOSED))
+    before = Memory(proof=Proof(NOW - 0.1, Source.OWN_READ), last_read=LastRead(NOW - 0.1, NOW, ""))
+    assert step(bond, before) == ReadMachine()
+    assert step(bond, Memory()) == ReadMachine()
+    assert step(bond, PROVEN) == Arm()
+
+
+def test_no_other_read_is_ordered_while_one_is_under_way() -> None:
+    bond = booted(node(record=CLOSED))
+    assert step(bond, Memory(reading_since=NOW)) == Wait("its machine is being read")
+
+
+@pytest.mark.parametrize("source", [Source.PEER, Source.OUTAGE])
+def test_no_peer_can_vouch_for_a_boot_without_a_promise(source: Source) -> None:
+    memory = Memory(proof=Proof(NOW + 1, source), last_read=LastRead(NOW - 1, NOW - 1, ""))
+    assert step(booted(node(record=CLOSED)), memory) == ReadMachine()
+
+
+def test_a_read_that_failed_after_the_look_comes_again_by_itself() -> None:
+    failed = Memory(last_read=LastRead(NOW, NOW, "timed out"), failed_reads=1)
+    assert step(booted(node(record=CLOSED)), failed) == Wait("timed out")
+
+
+def test_a_look_grows_old_before_the_first_promise() -> None:
+    bond = booted(node(record=CLOSED))
+    interval = SETTINGS.api.read_interval_seconds
+    assert step(bond, after_seconds=interval - 0.1) == Arm()
+    assert step(bond, after_seconds=interval) == LookAtNode()
+
+
+def test_the_marker_keeps_a_boot_unarmed() -> None:
+    assert step(booted(node(record=CLOSED, freeing=7))) == Wait(FREEING)
+    unreadable = replace(node(record=CLOSED), freeing=Unreadable("the freeing marker", "it is no number"))
+    assert step(booted(unreadable)) == Wait(FREEING)
+
+
+def test_the_marker_keeps_an_armed_boot_from_its_first_promise() -> None:
+    assert step(booted(node(record=CLOSED, freeing=7), watchdog=WATCHDOG)) == Wait(FREEING)
+
+
+def test_condemned_while_unarmed_it_waits() -> None:
+    assert step(booted(node(record=CLOSED)), replace(PROVEN, condemned_id=7)) == Wait("condemned under id 7")
+
+
+@pytest.mark.parametrize(
+    ("ground", "sentence"),
+    [
+        (Ground(HOST, None, "it can't be read", MACHINE), "it can't be read"),
+        (Ground(HOST, None, machine=MACHINE), "there is no roster yet"),
+        (Ground(HOST, electorate(1, "a", "b"), machine=MACHINE), "enroll host"),
+        (Ground(HOST, electorate(1)), "its machine has not been read yet"),
+        (replace(GROUND, machine=replace(MACHINE, uid="another")), "uid another"),
+        (replace(GROUND, machine=replace(MACHINE, name="another")), "ns/another"),
+        (replace(GROUND, machine=replace(MACHINE, namespace=None)), "the roster names machine ns/host"),
+    ],
+)
+def test_roster_and_machine_must_agree_about_this_host(ground: Ground, sentence: str) -> None:
+    for watchdog in (None, WATCHDOG):
+        found = step(booted(node(record=CLOSED), watchdog=watchdog), ground=replace(ground, enrolled_before=True))
+        if watchdog is not None and ground.electorate is not None and ground.electorate.member(HOST) is None:
+            assert found == Disarm()  # no longer in the roster
+            continue
+        assert isinstance(found, Wait) and sentence in found.reason
+
+
+def test_the_promise_is_stored_conditional_on_the_node_as_read_and_then_the_gate_opens() -> None:
+    bond = booted(node(record=CLOSED), watchdog=WATCHDOG)
+    assert step(bond) == Store(PROMISE, node(record=CLOSED))
+    assert step(seen(node(2, PROMISE), bond)) == OpenGate("its promise is stored")
+
+
+def test_the_promise_names_the_timeout_and_kind_that_the_device_really_has() -> None:
+    bond = booted(node(record=CLOSED), watchdog=WatchdogArmed(WatchdogKind.SOFTDOG, 12.0))
+    wanted = replace(PROMISE, watchdog_timeout_seconds=12.0, watchdog=WatchdogKind.SOFTDOG)
+    assert step(bond) == Store(wanted, node(record=CLOSED))
+
+
+def test_a_promise_without_a_gate_says_so() -> None:
+    bond = booted(node(), Gate.ABSENT, WATCHDOG)
+    assert step(bond, settings=with_gate("none")) == Store(replace(PROMISE, gate=GateKind.NONE), node())
+
+
+@pytest.mark.parametrize("gate", [Gate.ABSENT, Gate.OPEN])
+def test_a_gate_that_holds_nobody_is_not_opened(gate: Gate) -> None:
+    assert step(booted(node(2, PROMISE), gate, WATCHDOG)) == Wait("")
+
+
+def test_armed_without_any_promise_while_the_api_fails_it_is_disarmed_again() -> None:
+    failing = replace(PROVEN, failed_reads=1)
+    assert step(booted(node(record=CLOSED), watchdog=WATCHDOG), failing) == Disarm()
+    assert step(booted(node(2, PROMISE), Gate.OPEN, WATCHDOG), failing) == Wait("")
+
+
+def test_what_could_not_be_disarmed_is_tried_again_after_a_pause() -> None:
+    bond = replace(booted(node(record=CLOSED), watchdog=WATCHDOG), not_before_at=NOW + 1)
+    assert step(bond, replace(PROVEN, failed_reads=1)) != Disarm()
+    assert step(bond, replace(PROVEN, failed_reads=1), after_seconds=1) == Disarm()
+
+
+def test_a_daemon_that_has_forgotten_all_does_not_disarm_before_it_has_looked() -> None:
+    forgot = Bond(BOOT, Gate.OPEN, WATCHDOG)
+    assert step(forgot, Memory(failed_reads=1)) == LookAtNode()
+    assert step(seen(node(2, PROMISE), forgot), Memory(failed_reads=1)) == Wait("")
+
+
+def test_a_host_that_was_never_in_the_cluster_passes() -> None:
+    new = replace(GROUND, enrolled_before=False)
+    assert step(booted(None), ground=new) == OpenGate("this host was never in the cluster")
+    waiting = booted(None, Gate.OPEN)
+    assert step(waiting, ground=new) == Wait("Node host does not exist; the kubelet creates it")
+    assert step(waiting, ground=new, after_seconds=1) == LookAtNode()
+
+
+def test_every_other_host_waits_for_the_leader_to_recreate_its_node() -> None:
+    waits = Wait("Node host does not exist; the leader recreates it")
+    assert step(booted(None)) == waits
+    backed_up = seen(None, Bond(BOOT, Gate.CLOSED), backup=True)
+    assert step(backed_up, ground=replace(GROUND, enrolled_before=False)) == waits
+    assert step(backed_up, after_seconds=1) == LookAtNode()
+
+
+def test_after_a_decision_nothing_is_promised_or_withdrawn() -> None:
+    decided = replace(PROVEN, decision=Decision(NOW, "condemned", 7))
+    for bond in (booted(node(record=CLOSED)), booted(node(2, PROMISE), Gate.OPEN, WATCHDOG), Bond(BOOT, Gate.CLOSED)):
+        assert step(bond, decided) == Wait("")
+        assert step(bond, decided, replace(GROUND, stopping=True)) == Wait("")

@@ -1,0 +1,192 @@
+"""Not to be armed: stopped, in maintenance, in a dry run, alone, out of the roster, opened by hand (rules 5, 6, 12)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timezone
+
+import pytest
+
+from pp_hostd.agent.plan import (
+    FREEING,
+    Disarm,
+    Ground,
+    LookAtNode,
+    OpenGate,
+    Step,
+    Store,
+    Wait,
+    after,
+    plan,
+)
+from pp_hostd.model.bond import Bond, Gate, StillArmed, Written
+from pp_hostd.model.control import Maintenance
+from pp_hostd.model.promise import AgentRecord, Withdrawn
+from pp_hostd.model.settings import Settings
+from tests.agent.test_plan_arming import CLOSED, GROUND, NOW, OLD_PROMISE, PROMISE, PROVEN, SETTINGS, booted, seen
+from tests.agent.test_plan_promise import PROMISED, stored
+from tests.agent.virtual_node import BOOT, HOST, MACHINE, WATCHDOG, electorate, node
+
+DAY = datetime(2024, 1, 1, tzinfo=timezone.utc)
+ORDER = Maintenance("anna", DAY, "new disks", DAY)
+DRY_RUN = replace(SETTINGS, agent=replace(SETTINGS.agent, mode="dry-run"))
+STOPPING = replace(GROUND, stopping=True)
+IN_MAINTENANCE = replace(GROUND, maintenance=ORDER)
+ALONE = replace(GROUND, electorate=electorate(1, HOST))
+LEFT = replace(GROUND, electorate=electorate(1, "peer-1", "peer-2"))
+BY_HAND = replace(GROUND, opened_by="anna")
+
+Case = tuple[Ground, Settings]
+OPENING = [(IN_MAINTENANCE, SETTINGS), (ALONE, SETTINGS), (GROUND, DRY_RUN)]
+LEAVING = [*OPENING, (STOPPING, SETTINGS), (LEFT, SETTINGS)]
+opening = pytest.mark.parametrize("case", OPENING)
+leaving = pytest.mark.parametrize("case", LEAVING)
+
+
+def step(bond: Bond, case: Case, after_seconds: float = 0.0) -> Step:
+    ground, settings = case
+    return plan(settings, ground, bond, PROVEN, NOW + after_seconds)
+
+
+def withdrawn(case: Case) -> Withdrawn:
+    return Withdrawn(BOOT, case[0].maintenance)
+
+
+@leaving
+def test_it_withdraws_and_then_disarms(case: Case) -> None:
+    assert step(PROMISED, case) == Store(withdrawn(case), node(2, PROMISE))
+    assert step(stored(PROMISED, withdrawn(case), Written.DONE), case) == Disarm()
+
+
+@leaving
+@pytest.mark.parametrize("written", [Written.UNKNOWN, Written.NOT_DONE, Written.CONFLICT])
+def test_what_cannot_be_withdrawn_is_kept(case: Case, written: Written) -> None:
+    kept = stored(PROMISED, withdrawn(case), written)
+    found = step(kept, case)
+    assert isinstance(found, Wait) and found.reason.endswith("; it failed")
+    assert step(kept, case, after_seconds=1) == LookAtNode()
+    assert isinstance(step(seen(node(2, PROMISE), kept), case), Store)
+
+
+@leaving
+def test_a_promise_that_may_still_land_is_withdrawn_too(case: Case) -> None:
+    unknown = stored(booted(node(record=CLOSED), watchdog=WATCHDOG), PROMISE, Written.UNKNOWN)
+    assert step(seen(node(record=CLOSED), unknown), case) == Store(withdrawn(case), node(record=CLOSED))
+
+
+@leaving
+def test_a_promise_that_vanished_with_its_node_needs_no_withdrawal(case: Case) -> None:
+    assert step(seen(None, PROMISED), case, after_seconds=1) == Disarm()
+
+
+@leaving
+def test_a_daemon_that_has_forgotten_all_looks_before_it_disarms(case: Case) -> None:
+    forgot = Bond(BOOT, Gate.OPEN, WATCHDOG)
+    assert step(forgot, case) == LookAtNode()
+    assert isinstance(step(seen(node(2, PROMISE), forgot), case), Store)
+    assert step(seen(node(), forgot), case) == Disarm()
+
+
+@leaving
+def test_armed_and_certainly_not_promised_it_disarms_without_the_api(case: Case) -> None:
+    refused = stored(booted(node(record=CLOSED), watchdog=WATCHDOG), PROMISE, Written.NOT_DONE)
+    assert step(refused, case, after_seconds=1) == Disarm()
+
+
+@leaving
+def test_a_watchdog_that_stays_armed_is_tried_again_after_a_pause(case: Case) -> None:
+    still = after(stored(PROMISED, withdrawn(case), Written.DONE), StillArmed("nowayout", NOW), 1.0)
+    found = step(still, case)
+    assert isinstance(found, Wait) and found.reason.endswith("; nowayout")
+    assert step(still, case, after_seconds=1) == Disarm()
+
+
+@leaving
+def test_when_all_is_done_it_waits_and_says_why(case: Case) -> None:
+    done = booted(node(3, withdrawn(case)), Gate.OPEN)
+    found = step(done, case)
+    assert isinstance(found, Wait) and found.reason
+
+
+def test_maintenance_is_said_with_who_and_why_and_until_when() -> None:
+    found = step(booted(node(record=Withdrawn(BOOT)), Gate.OPEN), (IN_MAINTENANCE, SETTINGS))
+    assert found == Wait("maintenance by anna until 2024-01-01T00:00:00Z: new disks")
+
+
+@pytest.mark.parametrize("case", [(STOPPING, SETTINGS), (LEFT, SETTINGS)])
+def test_a_stop_or_a_node_that_left_opens_no_gate(case: Case) -> None:
+    assert isinstance(step(booted(node(record=CLOSED)), (STOPPING, SETTINGS)), Wait)
+    assert not isinstance(step(booted(node(3, Withdrawn(BOOT))), case), OpenGate)
+
+
+@opening
+@pytest.mark.parametrize("record", [CLOSED, OLD_PROMISE])
+def test_the_gate_opens_over_a_withdrawal_and_no_other_record(case: Case, record: AgentRecord) -> None:
+    bond = booted(node(record=record))
+    assert step(Bond(BOOT, Gate.CLOSED), case) == LookAtNode()
+    assert step(bond, case) == Store(withdrawn(case), node(record=record))
+    assert isinstance(step(stored(bond, withdrawn(case), Written.DONE), case), OpenGate)
+
+
+@opening
+def test_the_gate_stays_closed_over_a_withdrawal_that_may_not_have_landed(case: Case) -> None:
+    bond = stored(booted(node(record=CLOSED)), withdrawn(case), Written.UNKNOWN)
+    assert isinstance(step(bond, case), Wait)
+    assert isinstance(step(seen(node(record=CLOSED), bond), case), Store)
+
+
+@opening
+def test_workloads_that_run_unguarded_are_not_covered_by_another_boots_promise(case: Case) -> None:
+    bond = booted(node(record=OLD_PROMISE), Gate.ABSENT)
+    assert step(bond, case) == Store(withdrawn(case), node(record=OLD_PROMISE))
+    assert isinstance(step(stored(bond, withdrawn(case), Written.DONE), case), Wait)
+
+
+@opening
+def test_the_gate_honours_the_marker_and_looks_again(case: Case) -> None:
+    marked = booted(node(record=CLOSED, freeing=7))
+    interval = SETTINGS.api.read_interval_seconds
+    assert step(marked, case) == Wait(FREEING)
+    assert step(marked, case, after_seconds=interval - 0.1) == Wait(FREEING)
+    assert step(marked, case, after_seconds=interval) == LookAtNode()
+
+
+@opening
+def test_without_a_node_the_gate_waits_for_the_leader(case: Case) -> None:
+    assert step(booted(None), case) == Wait("Node host does not exist; the leader recreates it")
+
+
+@opening
+def test_without_a_node_there_is_nothing_to_wait_for_once_the_gate_is_open(case: Case) -> None:
+    found = step(booted(None, Gate.OPEN), case)
+    assert isinstance(found, Wait) and "Node" not in found.reason
+
+
+def test_a_dry_run_leaves_a_node_alone_that_says_nothing() -> None:
+    assert step(booted(node()), (GROUND, DRY_RUN)) == OpenGate("a dry run arms nothing")
+    assert step(booted(node(), Gate.ABSENT), (GROUND, DRY_RUN)) == Wait("a dry run arms nothing")
+    assert step(booted(node()), (IN_MAINTENANCE, SETTINGS)) == Store(Withdrawn(BOOT, ORDER), node())
+
+
+def test_a_dry_run_makes_sure_that_what_may_land_does_not() -> None:
+    unknown = stored(booted(node()), CLOSED, Written.UNKNOWN)
+    assert step(seen(node(), unknown), (GROUND, DRY_RUN)) == Store(Withdrawn(BOOT), node())
+
+
+def test_by_hand_the_gate_opens_over_marker_and_missing_node_but_not_over_gate_closed() -> None:
+    case = BY_HAND, SETTINGS
+    assert step(booted(node(record=CLOSED, freeing=7)), case) == Store(Withdrawn(BOOT), node(record=CLOSED, freeing=7))
+    assert step(booted(None), case) == OpenGate("anna opens the gate by hand")
+    assert step(PROMISED, case) == Wait("")
+
+
+def test_the_only_node_is_not_armed_and_its_gate_opens() -> None:
+    found = step(booted(node(3, Withdrawn(BOOT))), (ALONE, SETTINGS))
+    assert found == OpenGate("it is the only node, and nobody could take over its workloads")
+    other = replace(GROUND, electorate=electorate(1, "another"), machine=MACHINE)
+    assert isinstance(step(booted(node(3, Withdrawn(BOOT))), (other, SETTINGS)), Wait)
+
+
+def test_out_of_the_roster_it_says_how_to_come_back() -> None:
+    found = step(booted(node(3, Withdrawn(BOOT)), Gate.OPEN), (LEFT, SETTINGS))
+    assert isinstance(found, Wait) and "pp-leader enroll host" in found.reason

@@ -1,0 +1,297 @@
+"""What survives a crash of the daemon, and what becomes of files that can't be relied on."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pp_hostd.agent.kept import MAX_SENTENCE_CHARACTERS, Kept, parse_kept
+from pp_hostd.agent.state import StateFiles
+from pp_hostd.model.bond import Bond, Gate, Pending, WatchdogArmed
+from pp_hostd.model.control import Maintenance
+from pp_hostd.model.inquiry import Inquiry, Reply, Said
+from pp_hostd.model.memory import Decision, LastRead, Memory, Outage, Proof, Source
+from pp_hostd.model.promise import WatchdogKind
+from pp_hostd.model.record import Unreadable
+from tests.agent.values import BOND, BOOT, INQUIRY, MEMORY, NOW, PROMISE, roster
+from tests.harness.bed.namespaces import make_read_only, mount
+from tests.harness.isolated import isolated
+from tests.model import strategies as draw
+
+KEPT = Kept(MEMORY, BOND)
+
+times = st.floats(0, NOW)
+spans = st.tuples(times, times).map(lambda pair: (min(pair), max(pair)))
+sentences = st.text(max_size=MAX_SENTENCE_CHARACTERS)
+ids = st.none() | draw.counts
+replies = st.lists(st.builds(Reply, draw.names, st.sampled_from(Said), ids), max_size=4).map(tuple)
+asked = st.lists(draw.names, max_size=5).map(tuple)
+
+
+@st.composite
+def inquiries(drawn: st.DrawFn) -> Inquiry:
+    (started_at, round_began_at), names = drawn(spans), drawn(asked)
+    in_round = drawn(st.integers(0, len(names)))
+    seed = drawn(st.integers(-(1 << 128), 1 << 128))
+    return Inquiry(started_at, seed, drawn(st.integers(0, 20)), round_began_at, names, in_round, drawn(replies))
+
+
+memories = st.builds(
+    Memory,
+    proof=st.none() | st.builds(Proof, times, st.sampled_from(Source), sentences),
+    failed_reads=st.integers(0, 1000),
+    last_read=st.none() | spans.flatmap(lambda span: st.builds(LastRead, *map(st.just, span), sentences)),
+    inquiry=st.none() | inquiries(),
+    outage=st.none() | spans.flatmap(lambda span: st.builds(Outage, *map(st.just, span), sentences)),
+    lifted_id=st.just(0) | draw.counts,
+    condemned_id=ids,
+    decision=st.none() | st.builds(Decision, times, sentences, ids),
+)
+bonds = st.builds(
+    Bond,
+    boot=st.just(BOOT),
+    gate=st.just(Gate.OPEN),
+    watchdog=st.none()
+    | st.builds(
+        WatchdogArmed, st.sampled_from(WatchdogKind), draw.timeouts, st.lists(sentences, max_size=2).map(tuple)
+    ),
+    stored=st.none() | draw.agent_records,
+    promised_uid=st.just("") | draw.words,
+    pending=st.lists(st.builds(Pending, draw.agent_records, draw.words), max_size=2).map(tuple),
+)
+kepts = st.builds(Kept, memories, bonds)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> StateFiles:
+    return StateFiles(str(tmp_path / "run"), str(tmp_path / "var"))
+
+
+def state_of(files: StateFiles) -> Path:
+    return Path(files.run_directory) / "state"
+
+
+def parse(text: object) -> Kept | Unreadable | None:
+    return parse_kept(text, BOOT, Gate.OPEN, NOW)
+
+
+@draw.examples
+@given(kept=kepts)
+def test_what_was_kept_comes_back_as_it_was(kept: Kept) -> None:
+    assert parse(kept.render()) == kept
+
+
+@draw.examples
+@given(kept=kepts, data=st.data())
+def test_damage_is_unreadable_or_again_something_that_can_be_kept(kept: Kept, data: st.DataObject) -> None:
+    parsed = parse(json.dumps(data.draw(draw.damaged(json.loads(kept.render())))))
+    assert not isinstance(parsed, Kept) or parse(parsed.render()) == parsed
+
+
+@draw.examples
+@given(kept=kepts, data=st.data())
+def test_half_a_file_is_unreadable(kept: Kept, data: st.DataObject) -> None:
+    text = kept.render()
+    assert isinstance(parse(text[: data.draw(st.integers(0, len(text) - 1))]), Unreadable)
+
+
+@draw.examples
+@given(source=draw.anything | draw.json_values.map(json.dumps))
+def test_foreign_content_is_unreadable_and_never_raises(source: object) -> None:
+    assert isinstance(parse(source), Unreadable)
+
+
+def test_the_read_under_way_died_with_the_process_and_asked_peers_did_not() -> None:
+    memory = replace(MEMORY, reading_since=999.0, check_at=999.5, inquiry=INQUIRY)
+    assert parse(Kept(memory, BOND).render()) == Kept(replace(memory, reading_since=None, check_at=None), BOND)
+
+
+def test_the_look_at_the_node_is_made_anew_and_promises_are_not() -> None:
+    bond = replace(
+        BOND, pending=(Pending(replace(PROMISE, roster_version=4), "17"),), trouble="x", not_before_at=1001.0
+    )
+    assert parse(Kept(MEMORY, bond).render()) == Kept(MEMORY, replace(bond, trouble="", not_before_at=0.0))
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [
+        replace(MEMORY, proof=Proof(NOW + 1, Source.OWN_READ)),
+        replace(MEMORY, last_read=LastRead(998.0, NOW + 1, "")),
+        replace(MEMORY, outage=Outage(998.0, NOW + 1, "")),
+        replace(MEMORY, decision=Decision(NOW + 1, "", None)),
+        replace(MEMORY, inquiry=replace(INQUIRY, round_began_at=NOW + 1)),
+    ],
+)
+def test_a_time_in_the_future_is_no_gain_of_time(memory: Memory) -> None:
+    parsed = parse(Kept(memory, BOND).render())
+    assert isinstance(parsed, Unreadable)
+    assert "1001" in parsed.reason
+
+
+@pytest.mark.parametrize("in_round", [-1, 4, True])
+def test_no_more_peers_can_be_of_this_round_than_were_asked(in_round: int) -> None:
+    inquiry = replace(INQUIRY, in_round=in_round)
+    assert isinstance(parse(Kept(replace(MEMORY, inquiry=inquiry), BOND).render()), Unreadable)
+
+
+def test_a_sentence_of_any_length_can_be_kept() -> None:
+    memory = replace(MEMORY, last_read=LastRead(998.0, 998.1, "x" * 100_000))
+    parsed = parse(Kept(memory, BOND).render())
+    assert isinstance(parsed, Kept)
+    assert parsed.memory.last_read == LastRead(998.0, 998.1, "x" * MAX_SENTENCE_CHARACTERS)
+
+
+def test_a_restarted_daemon_finds_what_the_last_one_saved(files: StateFiles) -> None:
+    assert files.save(KEPT) == ""
+    restarted = StateFiles(files.run_directory, files.var_directory)
+    assert restarted.load(BOOT, Gate.CLOSED, NOW) == (Kept(MEMORY, replace(BOND, gate=Gate.CLOSED)), ())
+    assert state_of(files).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_restarted_daemon_takes_an_inquiry_up_where_answers_were_lost(files: StateFiles) -> None:
+    files.save(Kept(replace(MEMORY, inquiry=INQUIRY), BOND))
+    kept, _ = files.load(BOOT, Gate.OPEN, NOW)
+    assert kept is not None
+    assert kept.memory.inquiry == INQUIRY.resumed()
+    files.save(kept)
+    assert files.load(BOOT, Gate.OPEN, NOW) == (kept, ())
+
+
+def test_nothing_saved_is_nothing_known_and_no_trouble(files: StateFiles) -> None:
+    assert files.load(BOOT, Gate.OPEN, NOW) == (None, ())
+
+
+def test_the_state_of_another_boot_is_old_and_no_trouble(files: StateFiles) -> None:
+    files.save(KEPT)
+    assert files.load("another-boot", Gate.OPEN, 3.0) == (None, ())
+    assert state_of(files).exists()
+
+
+def test_what_has_not_changed_is_not_written_again(files: StateFiles) -> None:
+    files.save(KEPT)
+    state_of(files).unlink()
+    assert files.save(replace(KEPT, memory=replace(MEMORY, reading_since=999.0))) == ""
+    assert not state_of(files).exists()
+    files.save(replace(KEPT, memory=replace(MEMORY, failed_reads=1)))
+    assert state_of(files).exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\x00", b"{}", b'{"v":2}', KEPT.render().encode()[:-9], b"[" * 100_000])
+def test_a_corrupt_state_is_set_aside_with_a_sentence_and_counts_as_nothing(files: StateFiles, content: bytes) -> None:
+    files.save(KEPT)
+    for damage in (b"older damage", content):
+        state_of(files).write_bytes(damage)
+        kept, sentences = files.load(BOOT, Gate.OPEN, NOW)
+        assert kept is None
+        assert len(sentences) == 1
+        assert sentences[0].startswith(str(state_of(files)))
+        assert f"set aside as {state_of(files)}.corrupt" in sentences[0]
+    assert {path.name for path in Path(files.run_directory).iterdir()} == {"state.corrupt"}
+    assert Path(f"{state_of(files)}.corrupt").read_bytes() == content
+    assert files.load(BOOT, Gate.OPEN, NOW) == (None, ())
+
+
+def test_something_that_is_no_file_is_set_aside_too(files: StateFiles) -> None:
+    state_of(files).parent.mkdir()
+    os.mkfifo(state_of(files))
+    kept, sentences = files.load(BOOT, Gate.OPEN, NOW)
+    assert (kept, len(sentences)) == (None, 1)
+    assert "is a FIFO" in sentences[0]
+
+
+def test_a_directory_that_can_not_be_is_told_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    files = StateFiles(str(tmp_path / "file" / "run"), str(tmp_path / "file" / "var"))
+    for trouble in (files.save(KEPT), files.enrol("a"), files.save_report({}), files.save_rosters([roster("a")])):
+        assert "can't be written (" in trouble
+    assert files.load(BOOT, Gate.OPEN, NOW) == (None, ())
+    assert files.load_rosters() == ((), ())
+
+
+@isolated
+def test_a_full_file_system_is_told_and_leaves_the_last_whole_state(tmp_path: Path) -> None:
+    mount("tmpfs", str(tmp_path), "size=64k")
+    files = StateFiles(str(tmp_path), str(tmp_path))
+    files.save(KEPT)
+    with open(tmp_path / "ballast", "wb", buffering=0) as ballast:
+        while ballast.write(b"x" * 4096) == 4096:
+            if os.statvfs(tmp_path).f_bfree == 0:
+                break
+    later = replace(KEPT, memory=replace(MEMORY, failed_reads=1))
+    assert "No space left on device" in files.save(later)
+    assert files.load(BOOT, Gate.OPEN, NOW) == (KEPT, ())
+    (tmp_path / "ballast").unlink()
+    assert files.save(later) == ""
+    assert files.load(BOOT, Gate.OPEN, NOW) == (later, ())
+
+
+@isolated
+def test_a_read_only_file_system_is_told(tmp_path: Path) -> None:
+    make_read_only(str(tmp_path))
+    assert "Read-only file system" in StateFiles(str(tmp_path), str(tmp_path)).save(KEPT)
+
+
+def test_the_rosters_that_may_be_in_force_are_kept_and_no_others(files: StateFiles) -> None:
+    old, newer, newest = roster("a", version=3), roster("a", "b", version=5), roster("a", "b", "c", version=6)
+    files.save_rosters([newer, old])
+    files.save_rosters([newest, old])
+    assert files.load_rosters() == ((newest, old), ())
+
+
+def test_a_damaged_roster_is_set_aside_and_the_other_is_used(files: StateFiles) -> None:
+    files.save_rosters([roster("a", version=3), roster("b", version=4)])
+    (Path(files.run_directory) / "roster-4").write_text("{")
+    rosters, sentences = files.load_rosters()
+    assert rosters == (roster("a", version=3),)
+    assert "roster-4.corrupt" in sentences[0]
+    assert files.load_rosters() == (rosters, ())
+
+
+def test_enrolment_outlasts_a_reboot_even_when_it_is_damaged(files: StateFiles) -> None:
+    assert not files.is_enrolled()
+    assert files.enrol("a") == ""
+    next_boot = StateFiles("/nonexistent", files.var_directory)
+    assert next_boot.is_enrolled()
+    (Path(files.var_directory) / "enrolled").write_bytes(b"\x00")
+    assert next_boot.is_enrolled()
+
+
+def test_maintenance_outlasts_a_reboot_until_it_is_ended(files: StateFiles) -> None:
+    noon = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+    order = Maintenance("eve", noon, "new disk", noon.replace(hour=14))
+    assert files.save_maintenance(order) == ""
+    assert StateFiles("/nonexistent", files.var_directory).load_maintenance() == (order, ())
+    assert files.save_maintenance(None) == ""
+    assert files.save_maintenance(None) == ""
+    assert files.load_maintenance() == (None, ())
+
+
+def test_an_order_that_can_not_be_read_is_no_order(files: StateFiles) -> None:
+    Path(files.var_directory).mkdir()
+    (Path(files.var_directory) / "maintenance").write_text('{"v":1,"who":"eve"}')
+    order, sentences = files.load_maintenance()
+    assert order is None
+    assert "maintenance.corrupt" in sentences[0]
+
+
+@pytest.mark.parametrize("report", [{}, {"state": "healthy", "sentence": "ä"}])
+def test_the_last_report_is_found_without_the_daemon(files: StateFiles, report: dict[str, Any]) -> None:
+    assert files.last_report() is None
+    files.save_report(report)
+    assert files.last_report() == {"v": 1, **report}
+
+
+@pytest.mark.parametrize("content", ["", "[]", "nul", "[" * 100_000])
+def test_a_damaged_report_is_no_report(files: StateFiles, content: str) -> None:
+    files.save_report({})
+    (Path(files.run_directory) / "report").write_text(content)
+    assert files.last_report() is None

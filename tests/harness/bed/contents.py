@@ -1,0 +1,169 @@
+"""What a cluster holds for a bed's hosts: Nodes, machines, the roster, rights; and a leader's hand to condemn them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import requests
+import yaml
+
+from pp_hostd.kube.resources import (
+    CAPI_MACHINES,
+    CONFIG_MAPS,
+    MACHINES,
+    NAMESPACES,
+    NODES,
+    OPENSHIFT_MACHINES,
+    Resource,
+)
+from pp_hostd.model.condemnation import Condemned, NotRequested
+from pp_hostd.model.keys import NAMESPACE, ROSTER
+from pp_hostd.model.node import Node, parse_node
+from pp_hostd.model.record import Unreadable
+from pp_hostd.model.roster import Member, Roster, parse_roster
+from tests.harness.cluster import Cluster, token_of
+
+MACHINE_NAMESPACE = "machines"
+LABEL = "bed"
+"""On every Node of a bed, so that the next one can clear them away."""
+AGENT_GROUP = "pp-hostd:agents"
+AGENT_RULES: list[dict[str, list[str]]] = [
+    {"apiGroups": [""], "resources": ["nodes", "configmaps"], "verbs": ["get", "list", "watch"]},
+    {
+        "apiGroups": ["machine.openshift.io", "cluster.x-k8s.io"],
+        "resources": ["machines"],
+        "verbs": ["get", "list", "watch"],
+    },
+]
+"""What an agent reads beyond what the node authorizer allows: the other machines, and our ConfigMaps."""
+
+Json = dict[str, Any]
+
+
+class Contents:
+    """The administrator's and the leader's side of the cluster."""
+
+    def __init__(self, cluster: Cluster, machines: str) -> None:
+        self.cluster = cluster
+        self.machines = MACHINES[machines][-1]
+        """The kind; the oldest version, which every cluster of ours serves."""
+        self._session = requests.Session()
+        self._session.trust_env = False
+        self._session.verify = str(cluster.ca_file)
+        self._session.headers["Authorization"] = f"Bearer {token_of('admin')}"
+        self._last_id = 0
+
+    def close(self) -> None:
+        self._session.close()
+
+    def fill(self, addresses: Mapping[str, str]) -> None:
+        """New Nodes, machines and a roster for these hosts, and nothing of what a bed before has left."""
+        for namespace in (NAMESPACE, MACHINE_NAMESPACE):
+            self._ask("POST", NAMESPACES.path(), {"metadata": {"name": namespace}}, allowed=(409,))
+        self._clear()
+        if self.cluster.kind == "real":
+            self._grant()
+        members = [self._enrol(name, address) for name, address in addresses.items()]
+        self.write_roster(Roster.of(1, 1, members))
+
+    def write_roster(self, roster: Roster) -> None:
+        self._replace(CONFIG_MAPS, {"metadata": {"name": ROSTER}, "data": {ROSTER: roster.render()}}, NAMESPACE)
+
+    def roster(self) -> Roster:
+        """As it stands."""
+        found = parse_roster(self._ask("GET", CONFIG_MAPS.path(NAMESPACE, ROSTER))["data"][ROSTER])
+        assert isinstance(found, Roster), found
+        return found
+
+    def write_kubeconfig(self, node: str, path: Path, server: str) -> None:
+        """That node's credentials, good for an API server whose certificate names this machine only."""
+        # The embedded API takes its rules when it starts and has none for agents: there they are administrators.
+        extra = AGENT_GROUP if self.cluster.kind == "real" else "system:masters"
+        issued = self.cluster.kubeconfig(f"system:node:{node}", ("system:nodes", extra))
+        config = yaml.safe_load(issued.read_text())
+        config["clusters"][0]["cluster"].update({"server": server, "tls-server-name": "localhost"})
+        path.write_text(yaml.safe_dump(config))
+        path.chmod(0o600)
+
+    def condemn(self, node: str) -> int:
+        """As the leader does, in one write; the id."""
+        self._last_id += 1
+        condemned = Condemned(self._last_id, datetime.now(timezone.utc))
+        self.patch(self.machines, node, {"metadata": condemned.render()})
+        return self._last_id
+
+    def lift(self, node: str) -> None:
+        self.patch(self.machines, node, {"metadata": NotRequested(self._last_id).render()})
+
+    def node(self, name: str) -> Node:
+        """The Node, with the record of its agent."""
+        node = parse_node(self._ask("GET", NODES.path(name=name)))
+        assert not isinstance(node, Unreadable), node
+        return node
+
+    def machine(self, node: str) -> Json:
+        return self._ask("GET", self._path(self.machines, node))
+
+    def patch(self, kind: Resource, name: str, patch: Json) -> Json:
+        """Merge this into a Node or a host's machine."""
+        return self._ask("PATCH", self._path(kind, name), patch)
+
+    def delete(self, kind: Resource, name: str) -> None:
+        self._ask("DELETE", self._path(kind, name))
+
+    def _path(self, kind: Resource, name: str) -> str:
+        return kind.path(MACHINE_NAMESPACE if kind.namespaced else None, name)
+
+    def _enrol(self, name: str, address: str) -> Member:
+        status = {"addresses": [{"type": "InternalIP", "address": address}]}
+        metadata = {"name": name, "labels": {LABEL: ""}, "annotations": _named_by_node(self.machines, name)}
+        machine = self._replace(NODES, {"metadata": metadata, "status": status})
+        if self.machines is not NODES:
+            spec = {"clusterName": "bed"} if self.machines is CAPI_MACHINES else {}
+            machine = self._replace(self.machines, {"metadata": {"name": name}, "spec": spec}, MACHINE_NAMESPACE)
+            reference = {"status": {"nodeRef": {"kind": "Node", "name": name}}}
+            self._ask("PATCH", self._path(self.machines, name) + "/status", reference)
+        subject = None if self.machines is NODES else f"{MACHINE_NAMESPACE}/{name}"
+        return Member(name, subject, address, machine["metadata"]["uid"], since=1, until=None)
+
+    def _grant(self) -> None:
+        """On a real control plane by RBAC."""
+        role = Resource("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", namespaced=False)
+        binding = Resource(role.group, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False)
+        named = {"metadata": {"name": AGENT_GROUP}}
+        self._replace(role, {**named, "rules": AGENT_RULES})
+        subject = {"kind": "Group", "name": AGENT_GROUP}
+        self._replace(binding, {**named, "subjects": [subject], "roleRef": {"kind": role.kind, "name": AGENT_GROUP}})
+
+    def _clear(self) -> None:
+        collections = [kind.path(MACHINE_NAMESPACE) for kind in (OPENSHIFT_MACHINES, CAPI_MACHINES)]
+        collections += [CONFIG_MAPS.path(NAMESPACE), NODES.path()]
+        for collection in collections:
+            query = f"?labelSelector={LABEL}" if collection == NODES.path() else ""
+            for item in self._ask("GET", collection + query)["items"]:
+                self._ask("DELETE", f"{collection}/{item['metadata']['name']}", allowed=(404,))
+
+    def _replace(self, kind: Resource, body: Json, namespace: str | None = None) -> Json:
+        """Create it, after deleting the one of that name."""
+        self._ask("DELETE", kind.path(namespace, body["metadata"]["name"]), allowed=(404,))
+        return self._ask("POST", kind.path(namespace), {"apiVersion": kind.api_version, "kind": kind.kind, **body})
+
+    def _ask(self, verb: str, path: str, body: Json | None = None, allowed: tuple[int, ...] = ()) -> Json:
+        headers = {"Content-Type": "application/merge-patch+json" if verb == "PATCH" else "application/json"}
+        reply = self._session.request(verb, self.cluster.server + path, json=body, headers=headers, timeout=10)
+        if not reply.ok and reply.status_code not in allowed:
+            raise RuntimeError(f"{verb} {path}: {reply.status_code} {reply.text}")
+        answer: Json = reply.json()
+        return answer
+
+
+def _named_by_node(machines: Resource, name: str) -> dict[str, str]:
+    """The annotations by which a Node names its machine, as the machines' own controllers write them."""
+    if machines is OPENSHIFT_MACHINES:
+        return {"machine.openshift.io/machine": f"{MACHINE_NAMESPACE}/{name}"}
+    if machines is CAPI_MACHINES:
+        return {"cluster.x-k8s.io/cluster-namespace": MACHINE_NAMESPACE, "cluster.x-k8s.io/machine": name}
+    return {}

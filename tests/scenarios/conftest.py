@@ -1,0 +1,59 @@
+"""The stages of the scenarios: one on the embedded API, one on a real control plane, one for each kind of machines."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import Any
+
+import pytest
+
+from tests.harness.cluster import Cluster
+from tests.harness.embedded import EmbeddedCluster
+from tests.scenarios.stage import Stage
+
+MOST_HOSTS = 12
+LAST_LINES = 12
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Show beside a failure what the hosts last said."""
+    report = yield
+    for used in getattr(item, "funcargs", {}).values():
+        if report.failed and isinstance(used, Stage):
+            for host in used.bed.hosts.values():
+                if host.boots:
+                    report.sections.append((f"{host.name}'s journal", "\n".join(host.journal()[-LAST_LINES:])))
+    return report
+
+
+@pytest.fixture(scope="package")
+def embedded_stage() -> Iterator[Stage]:
+    with EmbeddedCluster.start() as cluster, Stage.on(cluster, MOST_HOSTS) as stage:
+        yield stage
+
+
+@pytest.fixture(scope="package")
+def real_stage(real_cluster: Cluster) -> Iterator[Stage]:
+    with Stage.on(real_cluster, 3) as stage:
+        yield stage
+
+
+@pytest.fixture
+def stage(embedded_stage: Stage) -> Stage:
+    """On the embedded API."""
+    return embedded_stage
+
+
+@pytest.fixture(params=["embedded", "real"])
+def any_stage(request: pytest.FixtureRequest) -> Stage:
+    """On the embedded API, and on a real control plane: at most 3 hosts."""
+    chosen: Stage = request.getfixturevalue(f"{request.param}_stage")
+    return chosen
+
+
+@pytest.fixture(scope="module", params=["openshift", "cluster-api"])
+def machine_stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
+    """For each kind of machines that are not the Node itself."""
+    with EmbeddedCluster.start() as cluster, Stage.on(cluster, 3, request.param) as stage:
+        yield stage

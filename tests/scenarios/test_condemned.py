@@ -1,0 +1,58 @@
+"""A condemned machine is reset, once and in bounded time; a machine that is merely asked about is not."""
+
+from __future__ import annotations
+
+from pp_hostd.model.condemnation import Requested
+from pp_hostd.model.promise import Committed
+from tests.harness.bed.relay import Mode
+from tests.scenarios.stage import LONG_SECONDS, Stage, now, outlive, reset_within, says
+
+AT_ONCE_SECONDS = 2.0
+"""By the watch, or by the next read."""
+
+
+def test_a_condemned_host_resets_itself_at_once_and_leaves_word_everywhere(any_stage: Stage) -> None:
+    condemned, *peers = any_stage.hosts(3)
+    since_at = now()
+    condemnation_id = any_stage.contents.condemn(condemned.name)
+    reset_within(condemned, since_at, AT_ONCE_SECONDS)
+    record = any_stage.record(condemned)
+    assert isinstance(record, Committed)
+    assert (record.id, record.promise.boot) == (condemnation_id, condemned.boot_id)
+    any_stage.bed.boot(condemned.name)
+    says(condemned, "the last boot ended because its machine is condemned")
+    assert all(peer.is_up() for peer in peers)
+
+
+def test_a_host_for_which_remediation_is_only_requested_lives_on(stage: Stage) -> None:
+    requested, *_ = stage.hosts(3)
+    stage.contents.patch(stage.contents.machines, requested.name, {"metadata": Requested(0).render()})
+    outlive([requested], LONG_SECONDS)
+
+
+def test_a_condemned_host_that_has_lost_the_api_is_told_by_its_peers(any_stage: Stage) -> None:
+    condemned, *peers = any_stage.hosts(3)
+    any_stage.bed.set_api(Mode.SWALLOW, [condemned.name])
+    since_at = now()
+    any_stage.contents.condemn(condemned.name)
+    reset_within(condemned, since_at)
+    assert "says unhealthy, and no peer says healthy" in says(condemned, "resetting this host")
+    assert all(peer.is_up() for peer in peers)
+
+
+def test_a_condemned_machine_resets_its_host_and_no_other(machine_stage: Stage) -> None:
+    condemned, *peers = machine_stage.hosts(3)
+    since_at = now()
+    machine_stage.contents.condemn(condemned.name)
+    reset_within(condemned, since_at, AT_ONCE_SECONDS)
+    assert isinstance(machine_stage.record(condemned), Committed)
+    outlive(peers, 0)
+
+
+def test_a_host_whose_machine_was_deleted_resets_itself(machine_stage: Stage) -> None:
+    deleted, *peers = machine_stage.hosts(3)
+    since_at = now()
+    machine_stage.contents.delete(machine_stage.contents.machines, deleted.name)
+    reset_within(deleted, since_at)
+    assert "says not-found, and no peer says healthy" in says(deleted, "resetting this host")
+    outlive(peers, 0)
