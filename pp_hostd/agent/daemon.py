@@ -13,6 +13,7 @@ import signal
 import socket
 import time
 from collections.abc import Awaitable, Coroutine, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any, Callable
@@ -24,6 +25,7 @@ from pp_hostd.agent.act.notify import WATCHDOG, Notify, inherited_descriptors
 from pp_hostd.agent.act.reset import DryReset, Reset
 from pp_hostd.agent.act.watchdog import SoftwareOnly, adopt
 from pp_hostd.agent.act.watchdog_device import Trouble
+from pp_hostd.agent.act.watchdog_look import query
 from pp_hostd.agent.control_socket import ControlSocket
 from pp_hostd.agent.driver import Driver
 from pp_hostd.agent.hands import AgentHands
@@ -45,7 +47,7 @@ from pp_hostd.agent.showing import Showing
 from pp_hostd.agent.state import StateFiles
 from pp_hostd.agent.witness import Witness
 from pp_hostd.errors import UserError
-from pp_hostd.model.bond import Bond
+from pp_hostd.model.bond import Bond, Gate, GateHeld
 from pp_hostd.model.memory import Memory
 from pp_hostd.model.promise import WatchdogKind
 from pp_hostd.model.settings import Settings
@@ -102,8 +104,7 @@ class Daemon:
         self._leaving = False
         self._said = ""
         boot, node = boot_id(), settings.agent.node_name or socket.gethostname()
-        self._last_boot = last_boot(files.var_directory, boot, None)
-        gate = GateFiles(files.run_directory)
+        gate = self._gate = GateFiles(files.run_directory)
         memory, bond, rosters = self._recalled(settings, gate, boot)
         self._witness = Witness(os.urandom(16).hex())
         self.senses = AgentSenses(node, self._witness, rosters, clock)
@@ -113,9 +114,9 @@ class Daemon:
         self._cluster = ClusterAccess(settings, node, self.senses, clock, self._keep_rosters, self._promised)
         self._history = History(files.run_directory)
         self._showing = Showing(
-            self._journal, self._notify, self._history, self._changed, clock, judgement_gap_seconds(settings)
+            self._journal, self._notify, self._history, self._save_report, clock, judgement_gap_seconds(settings)
         )
-        os.makedirs(files.var_directory, 0o700, exist_ok=True)
+        last = self._told_last_boot(boot, settings.watchdog.device)
         enforce = settings.agent.mode == "enforce"
         reset = Reset(os.path.join(files.var_directory, RECORD)) if enforce else DryReset()
         self._hands = AgentHands(
@@ -131,6 +132,7 @@ class Daemon:
             notify=self._notify,
             journal=self._journal,
             show=self._showing.show,
+            last_boot=last,
             clock=clock,
         )
         self.driver = Driver(
@@ -169,6 +171,7 @@ class Daemon:
         self._notify.ready()
         loop = asyncio.get_running_loop()
         while not self._leaving:
+            self._look_at_gate()
             verdict = self.driver.turn()
             if self.senses.stopping:
                 if self._unbound():
@@ -179,6 +182,12 @@ class Daemon:
             timer.cancel()
             self.senses.wake.clear()
             await asyncio.sleep(0)  # whatever else is ready is judged together
+
+    def _look_at_gate(self) -> None:
+        """The unit that holds the kubelet starts beside this one, and perhaps after it."""
+        bond = self.driver.bond
+        if bond.gate is Gate.ABSENT and self._gate.state(self.driver.settings.agent, bond.boot)[0] is Gate.CLOSED:
+            self.senses.tell(GateHeld())
 
     def _unbound(self) -> bool:
         bond = self.driver.bond
@@ -193,15 +202,13 @@ class Daemon:
 
     def _begin(self) -> None:
         """Tell what the last boot and the last run left, and take the watchdog over, armed as it is."""
-        for sentence in filter(None, (self._last_boot.trouble, *self._troubles)):
+        for sentence in self._troubles:
             self._journal.say(Message.TROUBLE, sentence, Priority.WARNING)
-        if self._last_boot.sentence:
-            self._journal.say(Message.LAST_BOOT, self._last_boot.sentence, Priority.WARNING)
         kept = self.driver.bond.watchdog
         for name, descriptor in inherited_descriptors():
             adopted = adopt(descriptor) if name == WATCHDOG else None
             if adopted is not None and not isinstance(adopted, Trouble):
-                self._hands.take_watchdog(adopted)
+                self._hands.take_watchdog(adopted, adopted=True)
         if self._hands.watchdog is None and kept is not None:
             self._take_up_again(kept.kind, kept.timeout_seconds)
 
@@ -211,9 +218,22 @@ class Daemon:
         if kind is WatchdogKind.SOFTWARE_ONLY:
             self._hands.take_watchdog(SoftwareOnly(timeout_seconds, bond.watchdog.troubles if bond.watchdog else ()))
             return
+        if not bond.bound_uid:  # it was withdrawn, and perhaps disarmed, just before the last run ended
+            self.driver.bond = replace(bond, watchdog=None)
+            return
         timeouts = [settings.agent.self_timeout_seconds, *(each.self_timeout_seconds for each in bond.promises)]
         if memory.decision is None and memory.proof is not None and clock() < memory.proof.at + min(timeouts):
             self._hands.arm()
+
+    def _told_last_boot(self, boot: str, device: str) -> str:
+        """Before its record is opened for the next one."""
+        with contextlib.suppress(OSError):
+            os.makedirs(self._files.var_directory, 0o700, exist_ok=True)
+        found = last_boot(self._files.var_directory, boot, query(device).boot_status)
+        self._set_aside((found.trouble,) if found.trouble else ())
+        if found.sentence:
+            self._journal.say(Message.LAST_BOOT, found.sentence, Priority.WARNING)
+        return found.sentence or ""
 
     def _recalled(self, settings: Settings, gate: GateFiles, boot: str) -> tuple[Memory, Bond, Rosters]:
         """What this boot's last run knew (rule 6)."""
@@ -266,7 +286,7 @@ class Daemon:
         if agent.metrics_port:
             metrics = HttpPort(MetricsServer(self._metrics, self._showing.health).respond)
             yield self._listen("the metrics port", metrics, agent.metrics_address, agent.metrics_port)
-        orders = Orders(self.senses, self.driver, self._files, self._journal, self._history, self._report)
+        orders = Orders(self.senses, self.driver, self._files, self._journal, self._report)
         yield self._obey(ControlSocket(self._files.run_directory, orders.answer))
 
     async def _listen(self, what: str, listener: HttpPort, address: str, port: int) -> None:
@@ -290,7 +310,7 @@ class Daemon:
     def _metrics(self) -> Iterator[Metric]:
         return chain(self._showing.metrics(), self._cluster.metrics(), self._peers.metrics())
 
-    def _changed(self, verdict: Verdict) -> None:
+    def _save_report(self, verdict: Verdict) -> None:
         self._files.save_report(self._report(verdict))
 
     def _report(self, verdict: Verdict | None = None) -> Report:
@@ -302,7 +322,7 @@ class Daemon:
             waiting_for=driver.waiting_for,
             answers=tuple(self.senses.answers),
             troubles=tuple(dict.fromkeys(filter(None, found))),
-            last_boot=self._last_boot.sentence or "",
+            last_boot=self._hands.last_boot,
         )
         return report(driver.settings, self.senses.ground(), driver.bond, driver.memory, verdict, extras, clock())
 

@@ -9,41 +9,31 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Callable, Protocol, Union
 
+from pp_hostd.agent.binding import after, ordered, standing
 from pp_hostd.agent.judge import judge
-from pp_hostd.agent.plan import (
-    Arm,
-    Disarm,
-    Ground,
-    LookAtNode,
-    OpenGate,
-    ReadMachine,
-    Step,
-    Store,
-    Wait,
-    after,
-    ordered,
-    plan,
-    standing,
-)
+from pp_hostd.agent.plan import plan
 from pp_hostd.model.bond import (
     Bond,
     BondEvent,
+    GateHeld,
     GateOpened,
     Look,
-    StillArmed,
+    StepFailed,
     StoreEnded,
     WatchdogArmed,
     WatchdogDisarmed,
 )
 from pp_hostd.model.evidence import Evidence
+from pp_hostd.model.ground import Ground
 from pp_hostd.model.memory import Decision, Memory
 from pp_hostd.model.node import Node
 from pp_hostd.model.promise import AgentRecord
 from pp_hostd.model.settings import Settings
+from pp_hostd.model.step import Arm, Disarm, LookAtNode, OpenGate, ReadMachine, Step, Store, Wait
 from pp_hostd.model.verdict import Verdict
 
 News = Union[Evidence, BondEvent]
-_BOND_EVENTS = (Look, StoreEnded, WatchdogArmed, WatchdogDisarmed, StillArmed, GateOpened)
+_BOND_EVENTS = (Look, StoreEnded, WatchdogArmed, WatchdogDisarmed, StepFailed, GateHeld, GateOpened)
 
 
 class Senses(Protocol):
@@ -129,7 +119,7 @@ class Driver:
         for each in news:
             if isinstance(each, _BOND_EVENTS):
                 self.bond = after(self.bond, each, self.settings.api.retry_seconds)
-                self._step = Wait("")
+                self._step = self._step if isinstance(each, GateHeld) else Wait("")
             else:
                 evidence.append(each)
         return evidence

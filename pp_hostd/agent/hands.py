@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Coroutine
 from functools import partial
 from typing import Any, Callable
@@ -11,7 +12,7 @@ from pp_hostd.agent.act.gate import GateFiles
 from pp_hostd.agent.act.notify import Notify
 from pp_hostd.agent.act.reset import SYNC_SECONDS, DryReset, Reset
 from pp_hostd.agent.act.watchdog import Watchdog, acquire
-from pp_hostd.agent.act.watchdog_device import Trouble
+from pp_hostd.agent.act.watchdog_device import CARD_RESET, Trouble
 from pp_hostd.agent.driver import News
 from pp_hostd.agent.journal import Journal, Message, Priority
 from pp_hostd.agent.kept import Kept
@@ -24,7 +25,7 @@ from pp_hostd.model.bond import (
     Bond,
     GateOpened,
     Look,
-    StillArmed,
+    StepFailed,
     StoreEnded,
     WatchdogArmed,
     WatchdogDisarmed,
@@ -58,11 +59,13 @@ class AgentHands:
         notify: Notify,
         journal: Journal,
         show: Callable[[Verdict], None],
+        last_boot: str,
         clock: Callable[[], float],
     ) -> None:
         self.settings, self.keyring = settings, keyring
         self.watchdog: Watchdog | None = None
         self.troubles: dict[str, str] = {}
+        self.last_boot = last_boot
         self._node, self._boot, self._clock = node, boot, clock
         self._senses, self._cluster, self._files, self._gate = senses, cluster, files, gate
         self._reset, self._notify, self._journal = reset, notify, journal
@@ -90,13 +93,13 @@ class AgentHands:
         self._start(self._store(record, node), lambda why: lost(self._clock(), sentence=why))
 
     def arm(self) -> None:
-        self._start(self._arm(), lambda why: StillArmed(why, self._clock()))
+        self._start(self._arm(), lambda why: StepFailed(why, self._clock()))
 
     def disarm(self) -> None:
         outcome = None if self.watchdog is None else self.watchdog.disarm()
         if isinstance(outcome, Trouble):
             self._journal.say(Message.TROUBLE, outcome.sentence, Priority.ERROR)
-            self._senses.tell(StillArmed(outcome.sentence, self._clock()))
+            self._senses.tell(StepFailed(outcome.sentence, self._clock()))
             return
         self.watchdog = None
         self._notify.forget()
@@ -107,7 +110,7 @@ class AgentHands:
         trouble = self._gate.open(self._boot, reason)
         self._note("opening the gate", trouble)
         if trouble:
-            self._later(self.settings.api.retry_seconds, lambda: self.open_gate(reason))
+            self._senses.tell(StepFailed(trouble, self._clock()))
             return
         self._journal.say(Message.GATE_OPENED, f"the gate is open: {reason}", Priority.NOTICE)
         self._senses.opened_by = ""
@@ -124,7 +127,9 @@ class AgentHands:
         record = ending(self._boot, decision.cause, decision.id).render()
         self._reset.begin(self.watchdog, record, partial(self._start_commit, decision, bond))
         self._journal.say(Message.RESETTING, decision.cause, Priority.CRITICAL, id=decision.id)
-        self._later(SYNC_SECONDS, self._finish_reset)
+        # Not by the event loop, which whatever went wrong on this host may hold up.
+        signal.signal(signal.SIGALRM, lambda *_: self._finish_reset())
+        signal.setitimer(signal.ITIMER_REAL, SYNC_SECONDS)
 
     def _finish_reset(self) -> None:
         self._journal.say(Message.RESETTING, self._reset.finish(), Priority.CRITICAL)
@@ -178,15 +183,22 @@ class AgentHands:
         least_seconds = TWO_GAPS.seconds(self.settings)
         self.take_watchdog(await acquire(settings.device, settings.timeout_seconds, least_seconds))
 
-    def take_watchdog(self, watchdog: Watchdog) -> None:
+    def take_watchdog(self, watchdog: Watchdog, *, adopted: bool = False) -> None:
         """It is armed from here on, and its descriptor is kept over our restart."""
         self.watchdog = watchdog
         descriptor = watchdog.fileno()
-        if descriptor is not None:
+        if descriptor is not None and not adopted:
             self._notify.store(descriptor)
+            self._say_last_boot(watchdog.boot_status() or 0)
         sentence = f"armed: {watchdog.identity}, {watchdog.timeout_seconds:g} s ({watchdog.kind.value})"
         self._journal.say(Message.ARMED, "; ".join((sentence, *watchdog.troubles)), Priority.NOTICE)
         self._senses.tell(WatchdogArmed(watchdog.kind, watchdog.timeout_seconds, watchdog.troubles))
+
+    def _say_last_boot(self, boot_status: int) -> None:
+        """The device alone knows it where the kernel shows no boot status elsewhere, and the last boot left no word."""
+        if boot_status & CARD_RESET and not self.last_boot:
+            self.last_boot = "the last boot ended because its watchdog was not fed in time; it left no word why"
+            self._journal.say(Message.LAST_BOOT, self.last_boot, Priority.WARNING)
 
     def _start(self, work: Coroutine[Any, Any, None], lost: Callable[[str], News] | None) -> None:
         task = asyncio.create_task(self._watched(work, lost))
@@ -202,9 +214,6 @@ class AgentHands:
             self._journal.say(Message.TROUBLE, why, Priority.ERROR)
             if lost is not None:
                 self._senses.tell(lost(why))
-
-    def _later(self, seconds: float, action: Callable[[], None]) -> None:
-        asyncio.get_running_loop().call_later(seconds, action)
 
     async def close(self) -> None:
         for task in self._tasks:

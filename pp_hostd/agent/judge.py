@@ -218,7 +218,7 @@ def _verdict(
     until = None if proof is None else proof.at + standing.self_timeout_seconds
     alive = proof is not None and until is not None and proof.at <= now < until  # rule 2
     feed = standing.armed and memory.decision is None and alive
-    wakes = [now + tick_seconds(settings)]
+    wakes = [now + min(tick_seconds(settings), standing.watchdog_timeout_seconds / 4)]
     if memory.reading_since is None:
         wakes.append(read_at)
     if memory.inquiry is not None:
@@ -259,7 +259,7 @@ def _sentence(settings: Settings, standing: Standing, memory: Memory) -> str:
         would = "would reset this host (dry run)" if settings.agent.mode == DRY_RUN else "resetting this host"
         return f"{would}: {memory.decision.cause}{named}"
     if state is State.CONDEMNED:
-        return f"condemned under id {memory.condemned_id}, with nothing started in this boot: waits to be given back"
+        return f"condemned under id {memory.condemned_id}, and not armed: waits to be given back"
     if state is State.WAITING:
         return f"not armed: {standing.waiting_for or why or 'the first read is under way'}"
     if memory.inquiry is not None:

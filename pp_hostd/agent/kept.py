@@ -62,6 +62,7 @@ class Kept:
                 "watchdog": self.bond.watchdog and _watchdog_fields(self.bond.watchdog),
                 "stored": self.bond.stored and self.bond.stored.render(),
                 "promised_uid": self.bond.promised_uid or None,
+                "looked": self.bond.looked or None,
                 "pending": [[each.record.render(), each.resource_version] for each in self.bond.pending],
             }
         )
@@ -95,6 +96,7 @@ def _kept(fields: Fields, boot: str, gate: Gate, now: float) -> Kept | None:
         stored=_record(fields.anything("stored")) if "stored" in fields else None,
         promised_uid=fields.text("promised_uid", OPAQUE) if "promised_uid" in fields else "",
         pending=tuple(_pending(each) for each in fields.elements("pending")),
+        looked=fields.anything("looked") is True,
     )
     return Kept(memory, bond)
 

@@ -8,7 +8,6 @@ from datetime import datetime, timezone
 from typing import Any, Callable
 
 from pp_hostd.agent.driver import Driver
-from pp_hostd.agent.history import History
 from pp_hostd.agent.journal import Journal, Message, Priority
 from pp_hostd.agent.senses import AgentSenses
 from pp_hostd.agent.state import StateFiles
@@ -33,17 +32,14 @@ class Orders:
         driver: Driver,
         files: StateFiles,
         journal: Journal,
-        history: History,
         report: Callable[[], Json],
     ) -> None:
         self._senses, self._driver, self._files, self._journal = senses, driver, files, journal
-        self._history, self._report = history, report
+        self._report = report
 
     async def answer(self, command: str, arguments: Mapping[str, Any]) -> Json:
         if command == "status":
             return self._report()
-        if command == "history":
-            return {"changes": self._history.changes()}
         if command == "maintenance-on":
             return await self._maintenance_on(arguments)
         if command == "maintenance-off":

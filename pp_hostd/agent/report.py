@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pp_hostd.agent.plan import Ground
 from pp_hostd.model.bond import Bond, WatchdogArmed
 from pp_hostd.model.evidence import PeerAnswered
+from pp_hostd.model.ground import Ground
 from pp_hostd.model.inquiry import Inquiry
 from pp_hostd.model.memory import Memory, Proof
 from pp_hostd.model.promise import AgentRecord

@@ -9,11 +9,11 @@ from datetime import datetime, timezone
 from typing import Callable
 
 from pp_hostd.agent.driver import News
-from pp_hostd.agent.plan import Ground
 from pp_hostd.agent.rosters import Rosters
 from pp_hostd.agent.witness import Witness
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.evidence import LinkChanged, PeerAnswered, Read, WatchedCondemned
+from pp_hostd.model.ground import Ground
 from pp_hostd.model.machine import Machine
 
 MAX_ANSWERS = 50

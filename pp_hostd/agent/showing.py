@@ -21,6 +21,9 @@ PRIORITIES = {
     State.RESETTING: Priority.CRITICAL,
 }
 
+REPORT_SECONDS = 10.0
+"""How old the report may be that the commands show when they find no daemon."""
+
 
 class Showing:
     """One journal line and one line of history per change of state; systemd hears of every judgement."""
@@ -30,13 +33,14 @@ class Showing:
         journal: Journal,
         notify: Notify,
         history: History,
-        changed: Callable[[Verdict], None],
+        report: Callable[[Verdict], None],
         clock: Callable[[], float],
         judgement_gap_seconds: float,
     ) -> None:
         self.verdict: Verdict | None = None
         self._journal, self._notify, self._history = journal, notify, history
-        self._changed, self._clock = changed, clock
+        self._report, self._clock = report, clock
+        self._reported_at = 0.0
         self._judgement_gap_seconds = judgement_gap_seconds
         self._judgements = self._feeds = 0
 
@@ -47,8 +51,9 @@ class Showing:
         self._notify.judged(verdict.sentence)
         if before is None or before.state is not verdict.state:
             self._tell(verdict)
-        if before is None or before.sentence != verdict.sentence:
-            self._changed(verdict)
+        if before is None or before.sentence != verdict.sentence or verdict.at >= self._reported_at + REPORT_SECONDS:
+            self._reported_at = verdict.at
+            self._report(verdict)
 
     def _tell(self, verdict: Verdict) -> None:
         age, until = verdict.proof_age_seconds, verdict.feed_until_at

@@ -71,11 +71,16 @@ class WatchdogDisarmed:
 
 
 @dataclass(frozen=True)
-class StillArmed:
-    """The watchdog could not be disarmed, and why."""
+class StepFailed:
+    """A step could not be taken, and why: the watchdog not armed or disarmed, the gate not opened."""
 
     sentence: str
     at: float
+
+
+@dataclass(frozen=True)
+class GateHeld:
+    """The kubelet, which has not run in this boot, is held from now on."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,7 @@ class GateOpened:
     """The kubelet may start."""
 
 
-BondEvent = Union[Look, StoreEnded, WatchdogArmed, WatchdogDisarmed, StillArmed, GateOpened]
+BondEvent = Union[Look, StoreEnded, WatchdogArmed, WatchdogDisarmed, StepFailed, GateHeld, GateOpened]
 
 
 @dataclass(frozen=True)
@@ -97,8 +102,9 @@ class Pending:
 @dataclass(frozen=True)
 class Bond:
     """`stored` is our record of this boot on the Node, as last known. `look` is the Node as a write may rely on it;
-    None after a write that did not go through. `promised_uid` is the machine of a promise that vanished from the
-    Node without being withdrawn. `not_before_at` paces what failed, for the reason in `trouble`."""
+    None after a write that did not go through. `looked` says that the Node was read in this boot; if not, and yet the
+    watchdog runs, a promise may stand that was forgotten. `promised_uid` is the machine of a promise that vanished from
+    the Node without being withdrawn. `not_before_at` paces what failed, for the reason in `trouble`."""
 
     boot: str
     gate: Gate
@@ -106,14 +112,10 @@ class Bond:
     stored: AgentRecord | None = None
     pending: tuple[Pending, ...] = ()
     look: Look | None = None
+    looked: bool = False
     promised_uid: str = ""
     not_before_at: float = 0.0
     trouble: str = ""
-
-    @property
-    def knows_node(self) -> bool:
-        """Whether anything is known of the Node in this boot: if not, a promise may stand that was forgotten."""
-        return self.stored is not None or self.look is not None
 
     @property
     def may_stand(self) -> tuple[AgentRecord, ...]:
@@ -126,3 +128,8 @@ class Bond:
         """Every promise that may stand: all of them are kept (rule 5)."""
         records = (each.promise if isinstance(each, Committed) else each for each in self.may_stand)
         return tuple(each for each in records if isinstance(each, Armed))
+
+    @property
+    def bound_uid(self) -> str:
+        """The machine that is promised, may be, or was until its Node vanished; empty if there is none."""
+        return next((promise.machine_uid for promise in self.promises), self.promised_uid)

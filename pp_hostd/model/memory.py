@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from dataclasses import dataclass, replace
 
 from pp_hostd.model.inquiry import Inquiry
@@ -79,7 +80,7 @@ class Standing:
     """What the host is bound to while it is judged: all that it may have promised is in force at once (rule 5).
 
     `self_timeout_seconds` is the shortest T, `electorates` the nodes of each roster, the host itself among them.
-    `waiting_for` says what an unarmed host still lacks.
+    `waiting_for` says what an unarmed host still lacks. `watchdog_timeout_seconds` is W as the device grants it.
     """
 
     node: str
@@ -88,6 +89,7 @@ class Standing:
     self_timeout_seconds: float
     electorates: tuple[tuple[str, ...], ...] = ()
     waiting_for: str = ""
+    watchdog_timeout_seconds: float = math.inf
 
     @property
     def peers(self) -> tuple[str, ...]:

@@ -42,10 +42,10 @@ def test_from_boot_to_open_gate_each_step_follows_the_outcome_of_the_last() -> N
 
 def test_a_step_whose_outcome_is_unknown_is_neither_repeated_nor_followed() -> None:
     host = VirtualHost()
-    host.advance(30.0)
+    host.advance(4.0)
     assert steps(host) == ["look"]
     host.answer(host.under_way("look"))
-    host.advance(30.0)
+    host.advance(4.0)
     assert steps(host) == ["look", "store GateClosed"]
 
 
@@ -142,3 +142,13 @@ def test_the_question_to_peers_names_the_machine_that_is_promised() -> None:
         for flight in list(host.flights):
             host.lose(flight)
         host.advance(0.5)
+
+
+def test_restarted_between_arming_and_promising_in_an_outage_it_is_disarmed_and_not_reset() -> None:
+    host = VirtualHost(gate=Gate.ABSENT)
+    host.answer(host.under_way("read"))
+    host.answer(host.under_way("look"))
+    assert host.acts.count("arm") == 1
+    host.restart()
+    host.advance(60.0)
+    assert host.watchdog is None and "reset" not in host.acts

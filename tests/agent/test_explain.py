@@ -8,9 +8,9 @@ from datetime import datetime, timezone
 import pytest
 
 from pp_hostd.agent.explain import explain
-from pp_hostd.agent.plan import Ground
 from pp_hostd.model.bond import Bond, Gate, Pending
 from pp_hostd.model.control import Maintenance
+from pp_hostd.model.ground import Ground
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.memory import Decision, LastRead, Memory, Outage, Proof, Source
 from pp_hostd.model.promise import Withdrawn

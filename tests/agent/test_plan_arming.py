@@ -6,26 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from pp_hostd.agent.plan import (
-    FREEING,
-    Arm,
-    Disarm,
-    Ground,
-    LookAtNode,
-    OpenGate,
-    ReadMachine,
-    Step,
-    Store,
-    Wait,
-    after,
-    plan,
-)
-from pp_hostd.model.bond import Bond, Gate, Look, WatchdogArmed
+from pp_hostd.agent.binding import after
+from pp_hostd.agent.plan import FREEING, plan
+from pp_hostd.model.bond import Bond, Gate, GateHeld, GateOpened, Look, StepFailed, WatchdogArmed
+from pp_hostd.model.ground import Ground
 from pp_hostd.model.memory import Decision, LastRead, Memory, Proof, Source
 from pp_hostd.model.node import Node
 from pp_hostd.model.promise import Armed, Committed, GateClosed, GateKind, WatchdogKind, Withdrawn
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.settings import Settings
+from pp_hostd.model.step import Arm, Disarm, LookAtNode, OpenGate, ReadMachine, Step, Store, Wait
 from tests.agent.virtual_node import BOOT, HOST, MACHINE, UID, WATCHDOG, electorate, node
 
 NOW = 1000.0
@@ -173,6 +163,20 @@ def test_the_promise_is_stored_conditional_on_the_node_as_read_and_then_the_gate
     bond = booted(node(record=CLOSED), watchdog=WATCHDOG)
     assert step(bond) == Store(PROMISE, node(record=CLOSED))
     assert step(seen(node(2, PROMISE), bond)) == OpenGate("its promise is stored")
+
+
+def test_a_gate_that_could_not_be_opened_is_tried_again_after_a_pause() -> None:
+    bond = seen(node(2, PROMISE), replace(booted(node()), watchdog=WATCHDOG))
+    bond = after(bond, StepFailed("/run is full", NOW), 1.0)
+    assert step(bond, after_seconds=0.5) == Wait("/run is full")
+    assert step(bond, after_seconds=1.0) == OpenGate("its promise is stored")
+
+
+def test_a_holder_that_starts_after_the_agent_is_held_and_let_go() -> None:
+    bond = after(seen(node(2, PROMISE), Bond(BOOT, Gate.ABSENT, WATCHDOG)), GateHeld(), 1.0)
+    assert step(bond) == OpenGate("its promise is stored")
+    opened = after(bond, GateOpened(), 1.0)
+    assert after(opened, GateHeld(), 1.0).gate is Gate.OPEN
 
 
 def test_the_promise_names_the_timeout_and_kind_that_the_device_really_has() -> None:

@@ -7,22 +7,14 @@ from datetime import datetime, timezone
 
 import pytest
 
-from pp_hostd.agent.plan import (
-    FREEING,
-    Disarm,
-    Ground,
-    LookAtNode,
-    OpenGate,
-    Step,
-    Store,
-    Wait,
-    after,
-    plan,
-)
-from pp_hostd.model.bond import Bond, Gate, StillArmed, Written
+from pp_hostd.agent.binding import after
+from pp_hostd.agent.plan import FREEING, plan
+from pp_hostd.model.bond import Bond, Gate, StepFailed, Written
 from pp_hostd.model.control import Maintenance
+from pp_hostd.model.ground import Ground
 from pp_hostd.model.promise import AgentRecord, Withdrawn
 from pp_hostd.model.settings import Settings
+from pp_hostd.model.step import Disarm, LookAtNode, OpenGate, Step, Store, Wait
 from tests.agent.test_plan_arming import CLOSED, GROUND, NOW, OLD_PROMISE, PROMISE, PROVEN, SETTINGS, booted, seen
 from tests.agent.test_plan_promise import PROMISED, stored
 from tests.agent.virtual_node import BOOT, HOST, MACHINE, WATCHDOG, electorate, node
@@ -95,7 +87,7 @@ def test_armed_and_certainly_not_promised_it_disarms_without_the_api(case: Case)
 
 @leaving
 def test_a_watchdog_that_stays_armed_is_tried_again_after_a_pause(case: Case) -> None:
-    still = after(stored(PROMISED, withdrawn(case), Written.DONE), StillArmed("nowayout", NOW), 1.0)
+    still = after(stored(PROMISED, withdrawn(case), Written.DONE), StepFailed("nowayout", NOW), 1.0)
     found = step(still, case)
     assert isinstance(found, Wait) and found.reason.endswith("; nowayout")
     assert step(still, case, after_seconds=1) == Disarm()

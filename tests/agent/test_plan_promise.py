@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from pp_hostd.agent.plan import LOOK_INTERVAL_SECONDS, Arm, LookAtNode, Store, Wait, after, ordered, standing
-from pp_hostd.model.bond import Bond, Gate, Look, Pending, StillArmed, StoreEnded, WatchdogDisarmed, Written
+from pp_hostd.agent.binding import after, ordered, standing
+from pp_hostd.agent.plan import LOOK_INTERVAL_SECONDS
+from pp_hostd.model.bond import Bond, Gate, Look, Pending, StepFailed, StoreEnded, WatchdogDisarmed, Written
 from pp_hostd.model.memory import Memory, Standing
 from pp_hostd.model.promise import AgentRecord, Armed, GateClosed, Withdrawn
 from pp_hostd.model.roster import Electorate, Member, Roster
 from pp_hostd.model.settings import Settings
+from pp_hostd.model.step import Arm, LookAtNode, Store, Wait
 from tests.agent.test_plan_arming import CLOSED, GROUND, NOW, PROMISE, PROVEN, SETTINGS, booted, seen, step
 from tests.agent.virtual_node import BOOT, HOST, MACHINE, UID, WATCHDOG, electorate, node
 
@@ -129,7 +131,7 @@ def test_a_failed_look_changes_nothing_but_the_pace() -> None:
 
 
 def test_a_watchdog_that_stays_armed_is_said_and_paced() -> None:
-    assert after(PROMISED, StillArmed("nowayout", NOW), 1.0) == replace(
+    assert after(PROMISED, StepFailed("nowayout", NOW), 1.0) == replace(
         PROMISED, not_before_at=NOW + 1, trouble="nowayout"
     )
 
@@ -141,7 +143,8 @@ def test_a_roster_that_is_promised_and_not_known_leaves_no_majority() -> None:
 
 def test_before_a_promise_the_newest_roster_and_the_settings_bind() -> None:
     fresh = bound(booted(node(record=CLOSED), watchdog=WATCHDOG), timeout(15.0), roster=2)
-    assert fresh == Standing(HOST, UID, True, 15.0, (ROSTERS[2],))
+    assert (fresh.node, fresh.machine_uid, fresh.armed) == (HOST, UID, True)
+    assert (fresh.self_timeout_seconds, fresh.electorates) == (15.0, (ROSTERS[2],))
     assert not bound(booted(node())).armed
 
 

@@ -138,4 +138,4 @@ class AroundOneNode(RuleBasedStateMachine):
 
 
 TestAroundOneNode = AroundOneNode.TestCase
-TestAroundOneNode.settings = settings(deadline=None, max_examples=60, stateful_step_count=40)
+TestAroundOneNode.settings = settings(deadline=None, max_examples=200, stateful_step_count=40)

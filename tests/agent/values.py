@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from pp_hostd.agent.binding import standing
 from pp_hostd.agent.judge import judge
-from pp_hostd.agent.plan import Ground, Wait, plan, standing
+from pp_hostd.agent.plan import plan
 from pp_hostd.agent.report import Extras, Report, report
 from pp_hostd.model.bond import Bond, Gate, Look, WatchdogArmed
 from pp_hostd.model.condemnation import NotRequested
+from pp_hostd.model.ground import Ground
 from pp_hostd.model.inquiry import Inquiry, Reply, Said
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.memory import LastRead, Memory, Proof, Source
@@ -18,6 +20,7 @@ from pp_hostd.model.promise import Armed, GateClosed, GateKind, WatchdogKind
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Electorate, Member, Roster
 from pp_hostd.model.settings import Settings
+from pp_hostd.model.step import Wait
 
 BOOT = "5a1e0000-0000-4000-8000-00000000b007"
 UID = "0d1f2a3b-0000-4000-8000-0123456789ab"

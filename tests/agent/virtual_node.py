@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Callable
 
+from pp_hostd.agent.binding import standing
 from pp_hostd.agent.driver import Driver, News
-from pp_hostd.agent.plan import Ground, standing
 from pp_hostd.model.answer import Answer, Health
 from pp_hostd.model.bond import (
     Bond,
@@ -27,6 +27,7 @@ from pp_hostd.model.bond import (
 from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.evidence import PeerAnswered, Read
+from pp_hostd.model.ground import Ground
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.memory import Decision, Memory
 from pp_hostd.model.node import Node
@@ -41,6 +42,7 @@ BOOT = "this-boot"
 UID = "uid-of-host"
 WATCHDOG = WatchdogArmed(WatchdogKind.HARDWARE, 10.0)
 MACHINE = Machine("ns", HOST, UID, "1", NotRequested(0), HOST)
+DEADLINE_SECONDS = 5.0
 TURNS_AT_ONCE = 25
 """More turns than that without time passing are a spin."""
 
@@ -94,6 +96,7 @@ class Flight:
     """An exchange under way. `serve` is what the API does with it, once; the reply waits in `served`."""
 
     what: str
+    began_at: float
     serve: Callable[[], Callable[[], News]]
     unanswered: Callable[[], News]
     refused: Callable[[], News]
@@ -254,11 +257,13 @@ class VirtualHost:
         self.check()
 
     def advance(self, seconds: float) -> None:
-        """Time passes, with a turn whenever one is due."""
+        """Time passes, with a turn whenever one is due. No exchange outlives its deadline."""
         end = self.now + seconds
         while self.wake_at <= end:
             self._pass(self.wake_at)
             self.turn()
+            for flight in [each for each in self.flights if self.now >= each.began_at + DEADLINE_SECONDS]:
+                self.lose(flight)
         self._pass(end)
 
     def serve(self, flight: Flight) -> None:
@@ -335,7 +340,7 @@ class VirtualHost:
         refused: Callable[[], News],
         write: tuple[AgentRecord, Node] | None = None,
     ) -> None:
-        self.flights.append(Flight(what, serve, unanswered, refused, write=write))
+        self.flights.append(Flight(what, self.now, serve, unanswered, refused, write=write))
 
     def _land(self, flight: Flight, reply: Callable[[], News]) -> None:
         self.flights.remove(flight)

@@ -16,6 +16,7 @@ BENCHES: dict[str, Callable[[], Iterable[Figure]]] = {
     "watch": watching.watch_memory,
     "peers": peer_port.peer_port,
     "agent": agent.weight,
+    "costs": agent.running_costs,
     "reaction": agent.reaction,
 }
 

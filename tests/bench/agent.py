@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import resource
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 
-from pp_hostd.model.roster import Member, Roster
 from tests.bench.figure import Figure
+from tests.bench.locked_agent import locked_agent
 from tests.harness.bed.cluster_bed import ClusterBed
 from tests.harness.bed.host import Host
 from tests.harness.embedded import EmbeddedCluster
@@ -32,20 +30,31 @@ CONDEMNATIONS = 100
 
 
 def weight() -> Iterator[Figure]:
-    """At the default intervals, memory locked; the bare process is measured in the same run."""
+    """Memory locked and in steady state; the bare process is measured in the same run."""
     bare_mb = _bare_mb()
     yield Figure("bare process (asyncio, ssl, json, h11), locked", bare_mb, "MB")
     for nodes in (100, 5000):
-        with _steady_host(nodes) as host:
-            status = _status(host)
-            resident_mb = int(status["VmRSS"].split()[0]) / 1024
-            locked = int(status["VmLck"].split()[0]) > 0
-            what = f"agent, {nodes:,} nodes" + ("" if locked else " (memory not locked: run as root)")
-            yield Figure(f"{what}, above bare", resident_mb - bare_mb, "MB", at_most=8)
-            yield Figure(f"{what}, in all", resident_mb, "MB", at_most=None if nodes > 100 else 36)
-            yield Figure("threads of the agent", int(status["Threads"]), "threads", at_most=1)
-            if nodes == 100:
-                yield from _running_costs(host)
+        with locked_agent(nodes) as agent:
+            yield Figure(f"agent, {nodes:,} nodes, locked, above bare", agent.resident_mb() - bare_mb, "MB", at_most=8)
+            yield Figure(f"agent, {nodes:,} nodes, locked, in all", agent.resident_mb(), "MB")
+            yield Figure("threads of the agent", agent.threads(), "threads", at_most=1)
+
+
+def running_costs() -> Iterator[Figure]:
+    """Of an armed host, at the default intervals."""
+    with EmbeddedCluster.start() as cluster, ClusterBed.start(cluster, 2, settings=DEFAULTS) as bed:
+        bed.boot()
+        host = bed.hosts["worker-1"]
+        eventually(host.kubelet_started, "the host is armed, promised and open")
+        eventually(lambda: _requests(host) > 8, "the agent has read a few times", 30)
+        before, traffic, asked = _cpu_seconds(host), _traffic_bytes(host), _requests(host)
+        started_at = time.monotonic()
+        time.sleep(STEADY_SECONDS)
+        minutes = (time.monotonic() - started_at) / 60
+        percent = (_cpu_seconds(host) - before) / (minutes * 60) * 100
+        yield Figure("CPU of the agent", percent, "% of core", at_most=0.1)
+        yield Figure("requests to the API", (_requests(host) - asked) / minutes, "a minute")
+        yield Figure("bytes on the wire, both ways", (_traffic_bytes(host) - traffic) / minutes / 1024, "KB/min")
 
 
 def reaction() -> Iterator[Figure]:
@@ -76,52 +85,10 @@ def _resets(host: Host) -> list[float]:
     return [event["at"] for event in texts if "would reset" in event["message"]["STATUS"]]
 
 
-def _running_costs(host: Host) -> Iterator[Figure]:
-    before, traffic, asked = _cpu_seconds(host), _traffic_bytes(host), _requests(host)
-    started_at = time.monotonic()
-    time.sleep(STEADY_SECONDS)
-    minutes = (time.monotonic() - started_at) / 60
-    percent = (_cpu_seconds(host) - before) / (minutes * 60) * 100
-    yield Figure("CPU of the agent", percent, "% of core", at_most=0.1)
-    yield Figure("requests to the API", (_requests(host) - asked) / minutes, "a minute")
-    yield Figure("bytes on the wire, both ways", (_traffic_bytes(host) - traffic) / minutes / 1024, "KB/min")
-
-
-@contextmanager
-def _steady_host(nodes: int) -> Iterator[Host]:
-    with suppress(ValueError, OSError):  # only root may, and the figure says so if it was not
-        resource.setrlimit(resource.RLIMIT_MEMLOCK, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    with EmbeddedCluster.start() as cluster, ClusterBed.start(cluster, 2, settings=DEFAULTS) as bed:
-        _enlarge_roster(bed, nodes)
-        bed.boot()
-        host = bed.hosts["worker-1"]
-        eventually(host.kubelet_started, "the host is armed, promised and open")
-        eventually(lambda: _requests(host) > 8, "the agent has read a few times", 30)
-        yield host
-
-
-def _enlarge_roster(bed: ClusterBed, nodes: int) -> None:
-    real = list(bed.contents.roster().members())
-    others = [
-        Member(f"node-{number:04}", None, f"10.78.{number >> 8}.{number & 255}", _uid(number), 1, None)
-        for number in range(nodes - len(real))
-    ]
-    bed.contents.write_roster(Roster.of(2, 1, [*real, *others]))
-
-
-def _uid(number: int) -> str:
-    return f"{number:08x}-0000-4000-8000-{number * 7919:012x}"
-
-
 def _bare_mb() -> float:
     command = [sys.executable, "-m", "tests.bench.resident", "bare"]
     found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return float(found["resident_kb"]) / 1024
-
-
-def _status(host: Host) -> dict[str, str]:
-    text = host.run("cat", f"/proc/{host.agent_pid}/status").stdout
-    return dict(line.split(":", 1) for line in text.splitlines())
 
 
 def _cpu_seconds(host: Host) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pp_hostd.model.bond import Bond, Gate, Look, Pending
+from pp_hostd.model.bond import Bond, Gate, Pending
 from pp_hostd.model.promise import Armed, Committed, GateClosed, GateKind, WatchdogKind, Withdrawn
 
 PROMISE = Armed("boot", 22.0, 10.0, WatchdogKind.HARDWARE, GateKind.HOLD, "uid", 1)
@@ -29,9 +29,3 @@ def test_a_promise_that_is_carried_out_still_stands() -> None:
 def test_neither_a_closed_gate_nor_a_withdrawal_is_a_promise() -> None:
     assert replace(FRESH, stored=GateClosed("boot", GateKind.HOLD)).promises == ()
     assert replace(FRESH, stored=Withdrawn("boot")).promises == ()
-
-
-def test_the_node_is_known_by_a_look_or_by_what_was_stored() -> None:
-    assert not FRESH.knows_node
-    assert replace(FRESH, look=Look(1.0, 1.0, missing=True)).knows_node
-    assert replace(FRESH, stored=Withdrawn("boot")).knows_node

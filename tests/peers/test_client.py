@@ -8,11 +8,13 @@ import socket
 import time
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
+from types import FrameType
 from typing import Callable
 
 import pytest
 
 from pp_hostd.model.answer import Answer, Health
+from pp_hostd.peers import client
 from pp_hostd.peers.client import Silence, ask
 from pp_hostd.peers.message import NONCE, Exchange, MachineReference, Question
 from pp_hostd.peers.signing import UNSIGNED, Keyring
@@ -209,9 +211,14 @@ async def no_cycles(fail: Callable[[], Awaitable[object]]) -> None:
             assert isinstance(await fail(), Silence)
         await asyncio.sleep(0.05)
         gc.collect()
-        ours = [each for each in gc.garbage if "sock_" in repr(each) or type(each).__module__.startswith("pp_hostd")]
-        assert not ours
+        assert not [each for each in gc.garbage if _is_ours(each)]
     finally:
         gc.set_debug(0)
         gc.garbage.clear()
         gc.enable()
+
+
+def _is_ours(garbage: object) -> bool:
+    if isinstance(garbage, FrameType):
+        return garbage.f_code.co_filename == client.__file__
+    return type(garbage).__module__.startswith(("pp_hostd", "h11"))

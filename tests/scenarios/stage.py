@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from pp_hostd.model.promise import AgentRecord, Armed
@@ -90,9 +91,14 @@ class Stage:
 
     # What a scenario does to a host; the next one finds it mended.
 
+    def alter(self, host: Host) -> Path:
+        """Its /etc/pp-hostd, in which files are about to be changed."""
+        self._altered.add(host.name)
+        return host.etc
+
     def configure(self, host: Host, changes: Mapping[str, Any]) -> None:
         """Write its settings anew, with these changed."""
-        self._altered.add(host.name)
+        self.alter(host)
         self.bed.configure(host, {**self._settings, **changes})
 
     def write_token(self, host: Host, token: str) -> None:
@@ -101,9 +107,8 @@ class Stage:
 
     def _use_token(self, host: Host) -> None:
         token = token_of("admin")
-        self._altered.add(host.name)
+        path = self.alter(host) / "kubeconfig"
         self.write_token(host, token)
-        path = host.etc / "kubeconfig"
         write_kubeconfig(path, self.bed.api_url(1), self.contents.cluster.authority.certificate_pem, token=token)
         text = path.read_text().replace(f"token: {token}", f"tokenFile: {TOKEN_FILE}")
         path.write_text(text.replace("    server:", "    tls-server-name: localhost\n    server:"))
@@ -148,6 +153,6 @@ def says(host: Host, words: str) -> str:
     )
 
 
-def shows(host: Host, words: str) -> str:
+def shows(host: Host, words: str, within_seconds: float = 30) -> None:
     """Wait until systemd shows these words as the agent's status."""
-    return eventually(lambda: host.status_text() if words in host.status_text() else "", f"{host.name} shows {words!r}")
+    eventually(lambda: words in host.status_text(), f"{host.name} shows {words!r}", within_seconds)

@@ -33,6 +33,7 @@ class Bed:
         self.supervisor = Supervisor()
         try:
             self.api_servers = range(1, api_servers + 1)
+            self.upstream_port = upstream_port
             self._start(upstream_port)
             self._lost: set[tuple[str, str]] = set()
             numbers = itertools.count(FIRST_HOST)
@@ -104,6 +105,11 @@ class Bed:
         """What these hosts (all) find at these API servers (all; they count from 1)."""
         numbers = [self.hosts[name].number for name in hosts or self.hosts]
         ask(self.supervisor.directory / "relay", "set_mode", numbers, list(servers or self.api_servers), mode.value)
+
+    def divert_api(self, port: int, hosts: Iterable[str]) -> None:
+        """Lead these hosts to what listens on that port of 127.0.0.1; `upstream_port` leads them back."""
+        numbers = [self.hosts[name].number for name in hosts]
+        ask(self.supervisor.directory / "relay", "divert", numbers, list(self.api_servers), port)
 
     def api_url(self, server: int) -> str:
         return f"https://{addresses_of(server)[0]}:{API_PORT}"

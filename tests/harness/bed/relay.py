@@ -14,6 +14,7 @@ import socket
 import struct
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Callable
 
 from tests.harness.bed.channel import listen, reply_to
 
@@ -43,8 +44,9 @@ class _Reset(Exception):
 class Relay:
     """The modes, and the connections they apply to."""
 
-    def __init__(self, upstream: tuple[str, int]) -> None:
-        self._upstream = upstream
+    def __init__(self, upstream_port: int) -> None:
+        self._upstream_port = upstream_port
+        self._diverted: dict[Route, int] = {}
         self._modes: dict[Route, Mode] = {}
         self._changed = asyncio.Event()
         self._open: dict[asyncio.StreamWriter, Route] = {}
@@ -54,8 +56,17 @@ class Relay:
             self._modes[route] = Mode(mode)
         self._changed.set()
         self._changed = asyncio.Event()
+        self._reset_if(lambda route: self._mode(route) is Mode.REFUSE)
+
+    def divert(self, hosts: Sequence[int], servers: Sequence[int], port: int) -> None:
+        """Lead these hosts to another server; what they have open is reset."""
+        routes = [(host, server) for host in hosts for server in servers]
+        self._diverted.update(dict.fromkeys(routes, port))
+        self._reset_if(lambda route: route in routes)
+
+    def _reset_if(self, concerned: Callable[[Route], bool]) -> None:
         for host, route in self._open.items():
-            if self._mode(route) is Mode.REFUSE:
+            if concerned(route):
                 _reset(host)
 
     async def serve(self, reader: asyncio.StreamReader, host: asyncio.StreamWriter) -> None:
@@ -72,7 +83,8 @@ class Relay:
 
     async def _pass_on(self, reader: asyncio.StreamReader, host: asyncio.StreamWriter, route: Route) -> None:
         await self._permission(route)
-        answers, server = await asyncio.open_connection(*self._upstream)
+        port = self._diverted.get(route, self._upstream_port)
+        answers, server = await asyncio.open_connection("127.0.0.1", port)
         pumps = [
             asyncio.create_task(self._pump(reader, server, route, answers=False)),
             asyncio.create_task(self._pump(answers, host, route, answers=True)),
@@ -114,16 +126,16 @@ class Relay:
         return self._modes.get(route, Mode.PASS)
 
 
-def run(listeners: Sequence[socket.socket], upstream: tuple[str, int], control: Path) -> None:
+def run(listeners: Sequence[socket.socket], upstream_port: int, control: Path) -> None:
     """Relay for ever."""
-    asyncio.run(_run(listeners, upstream, control))
+    asyncio.run(_run(listeners, upstream_port, control))
 
 
-async def _run(listeners: Sequence[socket.socket], upstream: tuple[str, int], control: Path) -> None:
-    relay = Relay(upstream)
+async def _run(listeners: Sequence[socket.socket], upstream_port: int, control: Path) -> None:
+    relay = Relay(upstream_port)
 
     async def obey(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(reply_to(await reader.read(), {"set_mode": relay.set_mode}))
+        writer.write(reply_to(await reader.read(), {"set_mode": relay.set_mode, "divert": relay.divert}))
         writer.close()
 
     for listener in listeners:

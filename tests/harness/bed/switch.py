@@ -80,7 +80,7 @@ def _relay(link: socket.socket, control: Path, upstream_port: int) -> None:
     keep_only([link.fileno()])
     die_with_parent()
     _, descriptors, _, _ = socket.recv_fds(link, 1, 64)
-    relay.run([socket.socket(fileno=each) for each in descriptors], ("127.0.0.1", upstream_port), control)
+    relay.run([socket.socket(fileno=each) for each in descriptors], upstream_port, control)
 
 
 def _listener(address: str) -> socket.socket:

@@ -1,0 +1,115 @@
+"""What binds this boot: how orders and their outcomes change the bond, and what the judgement is bound to. Pure.
+
+Rule 5 lives here: whatever may have been promised is kept, all of it at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pp_hostd.model.bond import (
+    Bond,
+    BondEvent,
+    Gate,
+    GateHeld,
+    GateOpened,
+    Look,
+    Pending,
+    StoreEnded,
+    WatchdogArmed,
+    WatchdogDisarmed,
+    Written,
+)
+from pp_hostd.model.ground import Ground
+from pp_hostd.model.memory import Memory, Standing
+from pp_hostd.model.promise import AgentRecord, Armed, Committed
+from pp_hostd.model.record import Unreadable
+from pp_hostd.model.settings import Settings
+from pp_hostd.model.step import Step, Store
+
+
+def ordered(bond: Bond, step: Step) -> Bond:
+    """The bond from the order on: a daemon that dies now is bound to what may come of it, and so is a living one."""
+    if not isinstance(step, Store):
+        return bond
+    return replace(bond, pending=(*bond.pending, Pending(step.record, step.node.resource_version)))
+
+
+def after(bond: Bond, event: BondEvent, pause_seconds: float) -> Bond:
+    """The bond once that has happened; what failed is tried again after the pause."""
+    if isinstance(event, Look):
+        return _after_look(bond, event, pause_seconds)
+    if isinstance(event, StoreEnded):
+        return _after_store(bond, event, pause_seconds)
+    if isinstance(event, WatchdogArmed):
+        return replace(bond, watchdog=event)
+    if isinstance(event, WatchdogDisarmed):
+        return replace(bond, watchdog=None, promised_uid="")
+    if isinstance(event, GateHeld):
+        return replace(bond, gate=Gate.CLOSED) if bond.gate is Gate.ABSENT else bond
+    if isinstance(event, GateOpened):
+        return replace(bond, gate=Gate.OPEN)
+    return replace(bond, not_before_at=event.at + pause_seconds, trouble=event.sentence)
+
+
+def _after_look(bond: Bond, look: Look, pause_seconds: float) -> Bond:
+    if look.failure:
+        return replace(bond, look=None, not_before_at=look.ended_at + pause_seconds, trouble=look.failure)
+    record = look.node.agent if look.node is not None else None
+    ours = None if record is None or isinstance(record, Unreadable) or _boot(record) != bond.boot else record
+    version = look.node.resource_version if look.node is not None else None
+    # A write that is conditional on another version than this can no longer land.
+    pending = tuple(each for each in bond.pending if each.resource_version == version)
+    vanished = bond.stored.machine_uid if isinstance(bond.stored, Armed) else bond.promised_uid
+    pause = pause_seconds if look.node is None else 0.0
+    return replace(
+        bond,
+        look=look,
+        looked=True,
+        stored=ours,
+        promised_uid=vanished if ours is None else "",  # what vanished was not withdrawn (rules 1 and 5)
+        pending=pending,
+        not_before_at=look.ended_at + pause,
+        trouble="",
+    )
+
+
+def _boot(record: AgentRecord) -> str:
+    return record.promise.boot if isinstance(record, Committed) else record.boot
+
+
+def _after_store(bond: Bond, ended: StoreEnded, pause_seconds: float) -> Bond:
+    if ended.written is Written.DONE:
+        look = Look(ended.at, ended.at, ended.node) if ended.node is not None else None
+        # The version has moved on, so no earlier write can still land.
+        return replace(bond, stored=ended.record, promised_uid="", pending=(), look=look, trouble="")
+    # Rule 5: until it is known, both are kept. One step at a time: the last one is this.
+    pending = tuple(dict.fromkeys(bond.pending)) if ended.written is Written.UNKNOWN else bond.pending[:-1]
+    return replace(bond, pending=pending, look=None, not_before_at=ended.at + pause_seconds, trouble=ended.sentence)
+
+
+def standing(
+    settings: Settings, ground: Ground, bond: Bond, memory: Memory, rosters: Mapping[int, tuple[str, ...]], waiting: str
+) -> Standing:
+    """What binds the judgement: everything that may have been promised, all at once (rule 5)."""
+    promises = bond.promises
+    versions = {promise.roster_version for promise in promises}
+    if not promises and ground.electorate is not None:
+        versions = {ground.electorate.version}
+    known = all(version in rosters for version in versions)
+    unpromised_uid = ground.machine.uid if ground.machine is not None and bond.watchdog is not None else None
+    dry_run = settings.agent.mode == "dry-run" and memory.proof is not None
+    return Standing(
+        node=ground.node,
+        machine_uid=bond.bound_uid or unpromised_uid,
+        armed=bond.watchdog is not None or bool(promises) or dry_run,
+        # Rule 5: a shorter T is used at once, a longer one when it is stored.
+        self_timeout_seconds=min(
+            [settings.agent.self_timeout_seconds, *(promise.self_timeout_seconds for promise in promises)]
+        ),
+        electorates=tuple(rosters[version] for version in sorted(versions)) if known else (),
+        waiting_for=waiting,
+        watchdog_timeout_seconds=math.inf if bond.watchdog is None else bond.watchdog.timeout_seconds,
+    )

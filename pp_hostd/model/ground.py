@@ -1,0 +1,25 @@
+"""The ground that an agent stands on: what it knows beside its Node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pp_hostd.model.control import Maintenance
+from pp_hostd.model.machine import Machine
+from pp_hostd.model.roster import Electorate
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What the host knows beside its Node. `electorate` holds the nodes of the newest roster; without one,
+    `roster_trouble` says why. `machine` is what its own last good read found. `opened_by` is who ordered, by hand, that
+    the gate be opened."""
+
+    node: str
+    electorate: Electorate | None = None
+    roster_trouble: str = ""
+    machine: Machine | None = None
+    maintenance: Maintenance | None = None
+    opened_by: str = ""
+    stopping: bool = False
+    enrolled_before: bool = False

@@ -1,0 +1,167 @@
+"""After a boot the kubelet waits until its host has promised; what it waits for is plain to see."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pp_hostd.kube.resources import NODES
+from pp_hostd.model.promise import GateClosed, GateKind, Withdrawn
+from tests.harness.bed.host import GATE_COMMAND, Host
+from tests.harness.bed.relay import Mode
+from tests.harness.cluster import write_kubeconfig
+from tests.harness.embedded import EmbeddedCluster
+from tests.harness.eventually import eventually
+from tests.scenarios.stage import DEAD_SECONDS, Stage, says, shows
+
+EXIT_USER_ERROR = 2
+LATE_GATE = ["/bin/sh", "-c", 'sleep 3; exec "$@"', "late", *GATE_COMMAND]
+
+
+@pytest.fixture
+def new_stage() -> Iterator[Stage]:
+    """Whose hosts have never been booted, nor been in the cluster before."""
+    with EmbeddedCluster.start() as cluster, Stage.on(cluster, 2) as stage:
+        yield stage
+
+
+def is_idle(host: Host, seconds: float) -> bool:
+    """Up and judging for so long, and in all that time neither armed nor running workloads."""
+    assert host.is_up(), host.down()
+    assert not host.watchdog("open")
+    assert not host.kubelet_started()
+    alive = [event["at"] for event in host.events("notify") if "WATCHDOG" in event["message"]]
+    return bool(alive) and alive[-1] > host.events("up")[0]["at"] + seconds
+
+
+def gate_status(host: Host) -> dict[str, Any]:
+    status: dict[str, Any] = json.loads(host.run("pp-hostd", "gate", "status", "--json").stdout)
+    return status
+
+
+def test_a_host_that_reboots_into_isolation_is_idle_until_the_api_is_back(any_stage: Stage) -> None:
+    host, *_ = any_stage.hosts(3)
+    host.kill()
+    any_stage.bed.cut(host.name)
+    any_stage.bed.boot(host.name)
+    eventually(lambda: is_idle(host, DEAD_SECONDS), "it would have been dead, had it been armed")
+    shows(host, "not armed: reading Node")
+    says(host, "kubelet.service is held: not armed: reading Node")
+    status = host.run("pp-hostd", "gate", "status").stdout
+    assert status.startswith("closed (hold): not armed: reading Node")
+    assert "as soon as the API answers" in status
+    any_stage.bed.heal()
+    eventually(lambda: any_stage.is_well(host), "it is well again, by itself")
+    says(host, "the gate is open: its promise is stored")
+
+
+def test_a_host_that_was_condemned_before_its_boot_waits_until_that_is_lifted(any_stage: Stage) -> None:
+    host, *_ = any_stage.hosts(3)
+    host.kill()
+    condemnation_id = any_stage.contents.condemn(host.name)
+    any_stage.bed.boot(host.name)
+    shows(host, f"condemned under id {condemnation_id}, and not armed")
+    closed = GateClosed(host.boot_id, GateKind.HOLD)
+    eventually(lambda: any_stage.record(host) == closed, "the Node says that nothing was started")
+    assert is_idle(host, 0)
+    assert gate_status(host)["state"] == "closed"
+    any_stage.contents.lift(host.name)
+    eventually(lambda: any_stage.is_well(host), "it is given back")
+
+
+def test_a_kubelet_that_is_held_later_than_the_agent_starts_waits_like_any_other(stage: Stage) -> None:
+    host, *_ = stage.hosts(3)
+    host.kill()
+    condemnation_id = stage.contents.condemn(host.name)
+    prompt, host.design.gate = host.design.gate, LATE_GATE
+    stage.bed.boot(host.name)
+    host.design.gate = prompt
+    shows(host, f"condemned under id {condemnation_id}")
+    closed = GateClosed(host.boot_id, GateKind.HOLD)
+    eventually(lambda: stage.record(host) == closed, "the Node says that nothing was started")
+    stage.contents.lift(host.name)
+    eventually(lambda: stage.is_well(host), "it is given back")
+
+
+def test_a_host_without_credential_waits_and_says_which_file_it_wants(stage: Stage) -> None:
+    host, *_ = stage.hosts(3)
+    host.kill()
+    kubeconfig = host.etc / "kubeconfig"
+    credentials = kubeconfig.read_text()
+    kubeconfig.unlink()
+    stage.bed.boot(host.name)
+    shows(host, "not armed: no credential for the API: /etc/pp-hostd/kubeconfig")
+    says(host, "kubelet.service is held: not armed: no credential for the API")
+    assert is_idle(host, 0)
+    kubeconfig.write_text(credentials)
+    kubeconfig.chmod(0o600)
+    eventually(lambda: stage.is_well(host), "the credential serves, without a restart")
+
+
+def test_a_host_whose_credential_has_expired_waits_and_says_so(any_stage: Stage) -> None:
+    host, *_ = any_stage.hosts(3)
+    host.kill()
+    authority = any_stage.contents.cluster.authority
+    expired = authority.issue(f"system:node:{host.name}", ["system:nodes"], valid_seconds=60)
+    path = any_stage.alter(host) / "kubeconfig"
+    write_kubeconfig(path, any_stage.bed.api_url(1), authority.certificate_pem, certificate=expired)
+    path.write_text(path.read_text().replace("    server:", "    tls-server-name: localhost\n    server:"))
+    any_stage.bed.boot(host.name)
+    shows(host, "expired")
+    assert is_idle(host, 0)
+    assert "the credentials in /etc/pp-hostd/kubeconfig" in host.run("pp-hostd", "gate", "status").stdout
+
+
+def test_a_person_opens_the_gate_once_the_node_no_longer_says_that_nothing_runs(stage: Stage) -> None:
+    host, *_ = stage.hosts(3)
+    host.kill()
+    stage.contents.condemn(host.name)
+    stage.bed.boot(host.name)
+    shows(host, "condemned under id")
+    eventually(lambda: isinstance(stage.record(host), GateClosed), "the Node says that nothing was started")
+    refused = host.run("pp-hostd", "gate", "open", check=False)
+    assert refused.returncode == EXIT_USER_ERROR
+    assert "pp-hostd gate open --i-know" in refused.stderr
+    assert not host.kubelet_started()
+    opened = host.run("pp-hostd", "gate", "open", "--i-know")
+    assert opened.stdout == "the gate is open; this host is not protected before it is armed\n"
+    assert stage.record(host) == Withdrawn(host.boot_id)
+    eventually(host.kubelet_started, "the kubelet starts")
+    says(host, "the gate is open: root opens the gate by hand")
+    assert not host.watchdog("open")
+
+
+def test_nobody_opens_the_gate_while_the_node_may_say_that_nothing_runs(stage: Stage) -> None:
+    host, *_ = stage.hosts(3)
+    host.kill()
+    stage.contents.condemn(host.name)
+    stage.bed.boot(host.name)
+    eventually(lambda: isinstance(stage.record(host), GateClosed), "the Node says that nothing was started")
+    stage.bed.set_api(Mode.REFUSE, [host.name])
+    refused = host.run("pp-hostd", "gate", "open", "--i-know", check=False)
+    assert refused.returncode == EXIT_USER_ERROR
+    assert "the gate stays closed" in refused.stderr
+    assert isinstance(stage.record(host), GateClosed)
+    assert is_idle(host, 0)
+
+
+def test_a_host_that_was_never_in_the_cluster_passes(new_stage: Stage) -> None:
+    _, new = new_stage.bed.hosts.values()
+    new_stage.contents.delete(NODES, new.name)
+    new_stage.bed.boot(new.name)
+    eventually(new.kubelet_started, "its kubelet may start, and register it")
+    says(new, "the gate is open: this host was never in the cluster")
+    assert not new.watchdog("open")
+
+
+def test_the_only_node_is_not_armed_and_its_gate_opens(new_stage: Stage) -> None:
+    host, _ = new_stage.bed.hosts.values()
+    new_stage.list_in_roster([host])
+    new_stage.bed.boot(host.name)
+    eventually(host.kubelet_started, "its kubelet starts")
+    shows(host, "not armed: it is the only node, and nobody could take over its workloads")
+    assert not host.watchdog("open")
+    assert new_stage.record(host) == Withdrawn(host.boot_id)
