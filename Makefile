@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 SOURCES := pp_hostd tests
 
 .DEFAULT_GOAL := help
-.PHONY: help test suite lint demo bench docs controlplane clean
+.PHONY: help test suite lint demo bench fuzz docs controlplane clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ demo: $(STAMP) ## show the main job on the embedded API
 
 bench: $(STAMP) ## print every figure beside its target; ONLY=name for one
 	@$(BIN)/python -m tests.bench $(ONLY)
+
+fuzz: $(STAMP) ## a million hostile inputs for the peer port (about 4 minutes); INPUTS= for another number
+	$(BIN)/python -m tests.fuzz.peer_port --inputs $(or $(INPUTS),1000000)
 
 docs: $(STAMP) ## write etc/pp-hostd.toml and docs/settings.md from the table of settings
 	@$(BIN)/python -m pp_hostd.reference

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import gc
 import os
 import signal
 import socket
@@ -169,6 +170,7 @@ class Daemon:
 
     async def _judge_until_done(self) -> None:
         self._notify.ready()
+        gc.freeze()  # what is loaded stays, and need not be looked through whenever garbage is collected
         loop = asyncio.get_running_loop()
         while not self._leaving:
             self._look_at_gate()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import resource
 import statistics
@@ -168,6 +169,7 @@ async def _serve() -> None:
     witness.listed()
     server = PeerServer("worker-42", KEYRING, witness, _read, time.monotonic, read_seconds=1.5)
     http = HttpPort(server.respond)
+    gc.freeze()  # as the daemon does
     print(await http.listen("127.0.0.1", 0), flush=True)
     ended = asyncio.Event()
     asyncio.get_running_loop().add_reader(sys.stdin, ended.set)
