@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import socketserver
 import subprocess
 import sys
@@ -346,6 +347,23 @@ def test_a_refusing_api_resets_old_and_new_connections(api_bed: Bed, talk_from: 
     assert talk_from("one").hear() == "reset"
     other.say("still")
     assert other.hear() == "still"
+
+
+def test_a_host_can_be_led_to_another_server_and_back(api_bed: Bed, talk_from: TalkFrom) -> None:
+    old, other = talk_from("one"), talk_from("two")
+    old.say("before")
+    assert old.hear() == "before"
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        api_bed.divert_api(nobody.getsockname()[1], ["one"])
+        assert old.hear() == "reset"
+        assert talk_from("one").hear() == "reset"
+    other.say("still")
+    assert other.hear() == "still"
+    api_bed.divert_api(api_bed.upstream_port, ["one"])
+    back = talk_from("one")
+    back.say("again")
+    assert back.hear() == "again"
 
 
 def test_a_trickling_api_gives_a_byte_a_second(api_bed: Bed, talk_from: TalkFrom) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -76,9 +77,9 @@ def bed(cluster: Cluster, machines: str) -> Iterator[ClusterBed]:
         yield bed
 
 
-def look(host: Host, machines: str) -> dict[str, object] | str:
+def look(host: Host, machines: str) -> dict[str, Any] | str:
     """What an agent would read there, or how that failed."""
-    seen: dict[str, object] | str = json.loads(host.run(*standins.program(LOOK), machines).stdout)
+    seen: dict[str, Any] | str = json.loads(host.run(*standins.program(LOOK), machines).stdout)
     return seen
 
 
@@ -104,7 +105,7 @@ def test_a_machine_is_condemned_and_lifted_under_ids_that_grow(bed: ClusterBed, 
         assert condemned.id == number
         seen = look(bed.hosts["worker-2"], machines)
         assert isinstance(seen, dict), seen
-        assert seen["condemned"] == ["worker-1"]
+        assert "worker-1" in seen["condemned"]  # a cluster that others use too may hold more
         bed.contents.lift("worker-1")
         assert parse_condemnation(bed.contents.machine("worker-1")["metadata"]) == NotRequested(number)
 

@@ -13,11 +13,11 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Awaitable, Coroutine, Iterator
+from collections.abc import Coroutine, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import Any, Callable
+from typing import Any
 
 from pp_hostd import config
 from pp_hostd.agent.act import process
@@ -26,21 +26,22 @@ from pp_hostd.agent.act.notify import WATCHDOG, Notify, inherited_descriptors
 from pp_hostd.agent.act.reset import DryReset, Reset
 from pp_hostd.agent.act.watchdog import SoftwareOnly, adopt
 from pp_hostd.agent.act.watchdog_device import Trouble
-from pp_hostd.agent.act.watchdog_look import query
 from pp_hostd.agent.control_socket import ControlSocket
 from pp_hostd.agent.driver import Driver
 from pp_hostd.agent.hands import AgentHands
 from pp_hostd.agent.history import History
 from pp_hostd.agent.http_port import HttpPort
 from pp_hostd.agent.journal import Journal, Message, Priority
+from pp_hostd.agent.listening import serve
 from pp_hostd.agent.metric import Metric
 from pp_hostd.agent.metrics_server import MetricsServer
 from pp_hostd.agent.orders import Orders
 from pp_hostd.agent.peer_server import PeerServer
+from pp_hostd.agent.recall import recall
 from pp_hostd.agent.reload import reloaded
 from pp_hostd.agent.report import Extras, Report, report
 from pp_hostd.agent.rosters import Rosters
-from pp_hostd.agent.sense.boot import RECORD, boot_id, last_boot
+from pp_hostd.agent.sense.boot import RECORD, boot_id
 from pp_hostd.agent.sense.cluster import ClusterAccess
 from pp_hostd.agent.sense.link import LinkChanges
 from pp_hostd.agent.senses import AgentSenses
@@ -48,8 +49,7 @@ from pp_hostd.agent.showing import Showing
 from pp_hostd.agent.state import StateFiles
 from pp_hostd.agent.witness import Witness
 from pp_hostd.errors import UserError
-from pp_hostd.model.bond import Bond, Gate, GateHeld
-from pp_hostd.model.memory import Memory
+from pp_hostd.model.bond import Gate, GateHeld
 from pp_hostd.model.promise import WatchdogKind
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.verdict import Verdict
@@ -58,7 +58,6 @@ from pp_hostd.peers.signing import UNSIGNED, Keyring
 from pp_hostd.timing import judgement_gap_seconds, peer_read_seconds
 
 EXTEND_SECONDS = 30.0
-LISTEN_AGAIN_SECONDS = 5.0
 
 clock = partial(time.clock_gettime, time.CLOCK_BOOTTIME)
 
@@ -106,20 +105,18 @@ class Daemon:
         self._said = ""
         boot, node = boot_id(), settings.agent.node_name or socket.gethostname()
         gate = self._gate = GateFiles(files.run_directory)
-        memory, bond, rosters = self._recalled(settings, gate, boot)
+        recalled = recall(files, gate, settings, boot, clock())
+        self._set_aside = recalled.set_aside
         self._witness = Witness(os.urandom(16).hex())
-        self.senses = AgentSenses(node, self._witness, rosters, clock)
+        self.senses = AgentSenses(node, self._witness, recalled.rosters, clock)
         self.senses.enrolled_before = files.is_enrolled()
-        self.senses.maintenance, told = files.load_maintenance()
-        self._set_aside(told)
+        self.senses.maintenance = recalled.maintenance
         self._cluster = ClusterAccess(settings, node, self.senses, clock, self._keep_rosters, self._promised)
-        self._history = History(files.run_directory)
-        self._showing = Showing(
-            self._journal, self._notify, self._history, self._save_report, clock, judgement_gap_seconds(settings)
-        )
-        last = self._told_last_boot(boot, settings.watchdog.device)
+        history, gap_seconds = History(files.run_directory), judgement_gap_seconds(settings)
+        self._showing = Showing(self._journal, self._notify, history, self._save_report, clock, gap_seconds)
         enforce = settings.agent.mode == "enforce"
         reset = Reset(os.path.join(files.var_directory, RECORD)) if enforce else DryReset()
+        self._troubles += reset.troubles
         self._hands = AgentHands(
             settings=settings,
             node=node,
@@ -133,11 +130,17 @@ class Daemon:
             notify=self._notify,
             journal=self._journal,
             show=self._showing.show,
-            last_boot=last,
+            last_boot=recalled.last_boot,
             clock=clock,
         )
         self.driver = Driver(
-            settings, self.senses, self._hands, memory=memory, bond=bond, clock=clock, entropy=_entropy
+            settings,
+            self.senses,
+            self._hands,
+            memory=recalled.memory,
+            bond=recalled.bond,
+            clock=clock,
+            entropy=_entropy,
         )
         read_seconds = peer_read_seconds(settings)
         self._peers = PeerServer(node, keyring, self._witness, self._cluster.read_for_peer, clock, read_seconds)
@@ -204,8 +207,12 @@ class Daemon:
 
     def _begin(self) -> None:
         """Tell what the last boot and the last run left, and take the watchdog over, armed as it is."""
+        for sentence in self._set_aside:
+            self._journal.say(Message.STATE_SET_ASIDE, sentence, Priority.WARNING)
         for sentence in self._troubles:
             self._journal.say(Message.TROUBLE, sentence, Priority.WARNING)
+        if self._hands.last_boot:
+            self._journal.say(Message.LAST_BOOT, self._hands.last_boot, Priority.WARNING)
         kept = self.driver.bond.watchdog
         for name, descriptor in inherited_descriptors():
             adopted = adopt(descriptor) if name == WATCHDOG else None
@@ -227,32 +234,8 @@ class Daemon:
         if memory.decision is None and memory.proof is not None and clock() < memory.proof.at + min(timeouts):
             self._hands.arm()
 
-    def _told_last_boot(self, boot: str, device: str) -> str:
-        """Before its record is opened for the next one."""
-        with contextlib.suppress(OSError):
-            os.makedirs(self._files.var_directory, 0o700, exist_ok=True)
-        found = last_boot(self._files.var_directory, boot, query(device).boot_status)
-        self._set_aside((found.trouble,) if found.trouble else ())
-        if found.sentence:
-            self._journal.say(Message.LAST_BOOT, found.sentence, Priority.WARNING)
-        return found.sentence or ""
-
-    def _recalled(self, settings: Settings, gate: GateFiles, boot: str) -> tuple[Memory, Bond, Rosters]:
-        """What this boot's last run knew (rule 6)."""
-        state, gate_told = gate.state(settings.agent, boot)
-        kept, kept_told = self._files.load(boot, state, clock())
-        rosters, rosters_told = self._files.load_rosters()
-        self._set_aside((*gate_told, *kept_told, *rosters_told))
-        if kept is None:
-            return Memory(), Bond(boot, state), Rosters(*rosters)
-        return kept.memory, kept.bond, Rosters(*rosters)
-
-    def _set_aside(self, sentences: tuple[str, ...]) -> None:
-        for sentence in sentences:
-            self._journal.say(Message.STATE_SET_ASIDE, sentence, Priority.WARNING)
-
-    def _keep_rosters(self, rosters: Rosters) -> str:
-        return self._files.save_rosters(rosters.known())
+    def _keep_rosters(self, rosters: Rosters) -> None:
+        self._hands.note("keeping the roster", self._files.save_rosters(rosters.known()))
 
     def _promised(self) -> set[int]:
         return {promise.roster_version for promise in self.driver.bond.promises}
@@ -284,30 +267,18 @@ class Daemon:
 
     def _listeners(self) -> Iterator[Coroutine[Any, Any, None]]:
         peers, agent = self.driver.settings.peers, self.driver.settings.agent
-        yield self._listen("the peer port", HttpPort(self._peers.respond), peers.address, peers.port)
+        port = HttpPort(self._peers.respond)
+        yield serve("the peer port", partial(port.listen, peers.address, peers.port), port.close, self._complain)
         if agent.metrics_port:
             metrics = HttpPort(MetricsServer(self._metrics, self._showing.health).respond)
-            yield self._listen("the metrics port", metrics, agent.metrics_address, agent.metrics_port)
+            listen = partial(metrics.listen, agent.metrics_address, agent.metrics_port)
+            yield serve("the metrics port", listen, metrics.close, self._complain)
         orders = Orders(self.senses, self.driver, self._files, self._journal, self._report)
-        yield self._obey(ControlSocket(self._files.run_directory, orders.answer))
+        control = ControlSocket(self._files.run_directory, orders.answer)
+        yield serve("the control socket", control.listen, control.close, self._complain)
 
-    async def _listen(self, what: str, listener: HttpPort, address: str, port: int) -> None:
-        await self._tried(what, lambda: listener.listen(address, port))
-        await _served(listener)
-
-    async def _obey(self, control: ControlSocket) -> None:
-        await self._tried("the control socket", control.listen)
-        await _served(control)
-
-    async def _tried(self, what: str, listen: Callable[[], Awaitable[object]]) -> None:
-        """Until it works: a port that is taken must not keep a host from feeding its watchdog."""
-        while True:
-            try:
-                await listen()
-                return
-            except (OSError, UserError) as error:
-                self._journal.say(Message.TROUBLE, f"{what}: {error}; it is tried again", Priority.ERROR)
-            await asyncio.sleep(LISTEN_AGAIN_SECONDS)
+    def _complain(self, sentence: str) -> None:
+        self._journal.say(Message.TROUBLE, sentence, Priority.ERROR)
 
     def _metrics(self) -> Iterator[Metric]:
         return chain(self._showing.metrics(), self._cluster.metrics(), self._peers.metrics())
@@ -327,13 +298,6 @@ class Daemon:
             last_boot=self._hands.last_boot,
         )
         return report(driver.settings, self.senses.ground(), driver.bond, driver.memory, verdict, extras, clock())
-
-
-async def _served(listener: HttpPort | ControlSocket) -> None:
-    try:
-        await asyncio.get_running_loop().create_future()
-    finally:
-        await listener.close()
 
 
 def _entropy() -> int:

@@ -96,6 +96,7 @@ class Driver:
     def turn(self) -> Verdict:
         """One judgement, and all that follows from it."""
         ground, evidence = self._senses.ground(), self._sensed(self._senses.take())
+        self._foresee(ground)
         bound = standing(self.settings, ground, self.bond, self.memory, self._senses.rosters(), self.waiting_for)
         judgement = judge(self.settings, bound, self.memory, evidence, self._clock(), self._entropy())
         verdict, self.memory = judgement.verdict, judgement.memory
@@ -113,6 +114,11 @@ class Driver:
         self._hands.show(verdict)
         # The judge orders the read that the plan wants.
         return replace(verdict, wake_at=verdict.at) if isinstance(step, ReadMachine) else verdict
+
+    def _foresee(self, ground: Ground) -> None:
+        """What the plan waits for is part of the verdict's sentence, so it is asked before and after the judgement."""
+        step = plan(self.settings, ground, self.bond, self.memory, self._clock()) if self.idle else None
+        self.waiting_for = step.reason if isinstance(step, Wait) else self.waiting_for
 
     def _sensed(self, news: Iterable[News]) -> list[Evidence]:
         evidence: list[Evidence] = []

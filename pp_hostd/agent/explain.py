@@ -36,8 +36,8 @@ def _waiting(report: Report) -> list[str]:
 def _healthy(report: Report) -> list[str]:
     settings = report["settings"]
     return [
-        f"Its watchdog is fed for {_seconds(report['feed_until_seconds'])} more, and longer with each new proof; "
-        f"it reads its machine every {settings['read_interval_seconds']:g} s.",
+        f"Its watchdog {_fed(report)}, and longer with each new proof; it reads its machine every "
+        f"{settings['read_interval_seconds']:g} s.",
         f"{settings['failed_reads']} failed reads in a row would make it ask its peers; a condemnation would reset it.",
         *_remaining_wish(report),
     ]
@@ -58,7 +58,7 @@ def _suspect(report: Report) -> list[str]:
         'One good read, or one peer that says "healthy", proves that it may live on.',
         'It resets itself when a peer says "unhealthy" and none "healthy", or when too few peers say that they, too, '
         "can't read the API.",
-        f"Without a new proof it is fed for {_seconds(report['feed_until_seconds'])} more.",
+        f"Without a new proof it {_fed(report)}.",
     ]
 
 
@@ -66,17 +66,15 @@ def _outage(report: Report) -> list[str]:
     return [
         "More than half of all nodes, this one counted, can't read the API: the control plane is what failed, so it "
         "stays up.",
-        f"It reads on and asks again; without a new proof it is fed for {_seconds(report['feed_until_seconds'])} more.",
+        f"It reads on and asks again; without a new proof it {_fed(report)}.",
         "A good read ends this.",
     ]
 
 
 def _condemned(report: Report) -> list[str]:
-    return [
-        "Nothing was started in this boot, so nothing has to be reset; it is not armed.",
-        f"It waits until condemnation {report['condemned_id']} is lifted: the leader does that once the workloads are "
-        "free.",
-    ]
+    if report["gate"]["state"] != "closed":
+        return _waiting(report)
+    return ["Nothing was started in this boot, so nothing has to be reset; it is not armed.", remedy(report)]
 
 
 def _resetting(report: Report) -> list[str]:
@@ -115,6 +113,9 @@ def _remedy_for_orders(report: Report) -> str:
 
 def _remedy_in_cluster(report: Report) -> str:
     seen, roster, node = report["node_object"]["seen"], report["roster"], report["node"]
+    if report["condemned_id"] is not None:
+        lifted = f"It waits until condemnation {report['condemned_id']} is lifted"
+        return f"{lifted}: the leader does that once the workloads are free."
     if seen == "missing":
         return f"It goes on by itself as soon as Node {node} exists."
     if report["node_object"]["freeing"]:
@@ -152,6 +153,11 @@ def _promise(report: Report) -> list[str]:
     if not unknown:
         return []
     return [f"The outcome of {len(unknown)} write(s) to its Node is unknown; until it is, all that they say is kept."]
+
+
+def _fed(report: Report) -> str:
+    verb = "would be" if report["mode"] == "dry-run" else "is"
+    return f"{verb} fed for {_seconds(report['feed_until_seconds'])} more"
 
 
 def _deadline(report: Report) -> list[str]:

@@ -75,7 +75,7 @@ class AgentHands:
 
     def feed(self) -> None:
         if self.watchdog is not None:
-            self._note("feeding the watchdog", self.watchdog.feed())
+            self.note("feeding the watchdog", self.watchdog.feed())
 
     def read(self) -> None:
         began_at = self._clock()
@@ -108,7 +108,7 @@ class AgentHands:
 
     def open_gate(self, reason: str) -> None:
         trouble = self._gate.open(self._boot, reason)
-        self._note("opening the gate", trouble)
+        self.note("opening the gate", trouble)
         if trouble:
             self._senses.tell(StepFailed(trouble, self._clock()))
             return
@@ -117,7 +117,7 @@ class AgentHands:
         self._senses.tell(GateOpened())
 
     def remember(self, memory: Memory, bond: Bond) -> None:
-        self._note("keeping state", self._files.save(Kept(memory, bond)))
+        self.note("keeping state", self._files.save(Kept(memory, bond)))
 
     def reset(self, decision: Decision, bond: Bond) -> None:
         """Rule 8; once, however often it is ordered."""
@@ -159,7 +159,7 @@ class AgentHands:
 
     def _tell_stored(self, record: AgentRecord) -> None:
         if isinstance(record, Armed):
-            self._note("remembering the enrolment", self._files.enrol(self._node))
+            self.note("remembering the enrolment", self._files.enrol(self._node))
             bound = record.self_timeout_seconds + 2 * record.watchdog_timeout_seconds
             sentence = f"promised: without a proof this host is dead after {bound:g} s (roster {record.roster_version})"
             self._journal.say(Message.PROMISE_STORED, sentence, Priority.NOTICE)
@@ -220,7 +220,7 @@ class AgentHands:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _note(self, what: str, outcome: object) -> None:
+    def note(self, what: str, outcome: object) -> None:
         """A trouble is said once, when it begins; `status` shows it for as long as it lasts."""
         sentence = outcome.sentence if isinstance(outcome, Trouble) else outcome if isinstance(outcome, str) else ""
         if sentence and self.troubles.get(what) != sentence:

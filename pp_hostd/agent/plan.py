@@ -119,7 +119,8 @@ def _without_node(ground: Ground, bond: Bond, now: float) -> Step:
 def _obstacle(settings: Settings, ground: Ground, bond: Bond, node: Node, memory: Memory) -> Step | None:
     """What stands between this boot and its first promise (rule 6)."""
     gate_closed = GateClosed(bond.boot, GateKind(settings.agent.gate)) if settings.agent.gate != "none" else None
-    if bond.gate is Gate.CLOSED and gate_closed is not None and bond.stored is None:
+    unsaid = bond.stored is None or isinstance(bond.stored, Withdrawn)  # withdrawn before the kubelet was held
+    if bond.gate is Gate.CLOSED and gate_closed is not None and unsaid:
         return Store(gate_closed, node)
     if bond.gate is not Gate.CLOSED and node.agent is not None and bond.stored is None:
         return Store(Withdrawn(bond.boot), node)  # another boot's promise must not cover this one's workloads

@@ -69,7 +69,7 @@ def report(
         "maintenance": ground.maintenance and ground.maintenance.fields(),
         "stopping": ground.stopping,
         "waiting_for": extras.waiting_for,
-        "troubles": [each for each in (bond.trouble, ground.roster_trouble, *extras.troubles) if each],
+        "troubles": list(dict.fromkeys(filter(None, (bond.trouble, ground.roster_trouble, *extras.troubles)))),
         "last_boot": extras.last_boot,
         "settings": {
             "self_timeout_seconds": settings.agent.self_timeout_seconds,
@@ -156,7 +156,8 @@ def _next(settings: Settings, bond: Bond, memory: Memory, verdict: Verdict, now:
         return {"what": "this round of the inquiry ends", "seconds": _seconds(ends_at, now)}
     if verdict.state in UNARMED or verdict.feed_until_at is None:
         return None
-    unfed = "without a newer proof it stops feeding its watchdog"
+    dry_run = settings.agent.mode == "dry-run"
+    unfed = f"without a newer proof it {'would stop' if dry_run else 'stops'} feeding its watchdog"
     return {"what": unfed, "seconds": _seconds(verdict.feed_until_at, now)}
 
 

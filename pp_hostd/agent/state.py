@@ -49,6 +49,8 @@ class StateFiles:
         """Keep this, unless it is what was kept last. Cheap: it is called at every judgement."""
         text = kept.render()
         trouble = "" if text == self._saved else write(self._run("state"), text, durable=False)
+        if trouble:
+            _overwrite(self._run("state"), text.encode())
         self._saved = "" if trouble else text
         return trouble
 
@@ -139,6 +141,19 @@ def write(path: str, text: str, *, durable: bool = True) -> str:
     except OSError as error:
         return f"{path}: can't be written ({error.strerror})"
     return ""
+
+
+def _overwrite(path: str, data: bytes) -> None:
+    """Where no new file finds room, the old one has some: a proof that is not kept would be one too old at the next
+    start, and a reset without need. A crash in between leaves garbage, which counts as nothing known."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            if len(data) <= os.fstat(descriptor).st_blocks * 512:
+                os.write(descriptor, data)
+                os.ftruncate(descriptor, len(data))
+        finally:
+            os.close(descriptor)
 
 
 def set_aside(path: str, reason: str) -> str:

@@ -221,7 +221,8 @@ class Agent:
     mode: str = setting(
         "enforce",
         allowed=Choice(("enforce", "dry-run")),
-        consequence="A dry run judges and reports, and never touches the watchdog, the Node or the host.",
+        consequence="A dry run judges and reports. It touches neither watchdog nor host, and on the Node it withdraws "
+        "no more than a promise that an earlier run left.",
     )
     gate: str = setting(
         "hold",

@@ -70,6 +70,12 @@ def test_it_records_a_closed_gate_even_under_the_marker_and_a_condemnation() -> 
     assert step(booted(marked), replace(PROVEN, condemned_id=7)) == Store(CLOSED, marked)
 
 
+def test_a_kubelet_that_is_held_later_makes_a_withdrawn_boot_a_closed_one() -> None:
+    found = node(2, Withdrawn(BOOT))
+    held = after(booted(found, Gate.ABSENT), GateHeld(), 1.0)
+    assert step(held) == Store(CLOSED, found)
+
+
 def test_it_records_it_once() -> None:
     assert step(booted(node(record=CLOSED))) == Arm()
 

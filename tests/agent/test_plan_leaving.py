@@ -12,7 +12,7 @@ from pp_hostd.agent.plan import FREEING, plan
 from pp_hostd.model.bond import Bond, Gate, StepFailed, Written
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.ground import Ground
-from pp_hostd.model.promise import AgentRecord, Withdrawn
+from pp_hostd.model.promise import AgentRecord, GateClosed, GateKind, Withdrawn
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.step import Disarm, LookAtNode, OpenGate, Step, Store, Wait
 from tests.agent.test_plan_arming import CLOSED, GROUND, NOW, OLD_PROMISE, PROMISE, PROVEN, SETTINGS, booted, seen
@@ -176,7 +176,7 @@ def test_the_only_node_is_not_armed_and_its_gate_opens() -> None:
     found = step(booted(node(3, Withdrawn(BOOT))), (ALONE, SETTINGS))
     assert found == OpenGate("it is the only node, and nobody could take over its workloads")
     other = replace(GROUND, electorate=electorate(1, "another"), machine=MACHINE)
-    assert isinstance(step(booted(node(3, Withdrawn(BOOT))), (other, SETTINGS)), Wait)
+    assert isinstance(step(booted(node(3, GateClosed(BOOT, GateKind.HOLD))), (other, SETTINGS)), Wait)
 
 
 def test_out_of_the_roster_it_says_how_to_come_back() -> None:

@@ -218,7 +218,7 @@ def test_a_directory_that_can_not_be_is_told_in_a_sentence(tmp_path: Path) -> No
 
 
 @isolated
-def test_a_full_file_system_is_told_and_leaves_the_last_whole_state(tmp_path: Path) -> None:
+def test_a_full_file_system_is_told_and_the_state_takes_the_place_of_the_last_if_it_fits_there(tmp_path: Path) -> None:
     mount("tmpfs", str(tmp_path), "size=64k")
     files = StateFiles(str(tmp_path), str(tmp_path))
     files.save(KEPT)
@@ -228,7 +228,14 @@ def test_a_full_file_system_is_told_and_leaves_the_last_whole_state(tmp_path: Pa
                 break
     later = replace(KEPT, memory=replace(MEMORY, failed_reads=1))
     assert "No space left on device" in files.save(later)
-    assert files.load(BOOT, Gate.OPEN, NOW) == (KEPT, ())
+    assert files.load(BOOT, Gate.OPEN, NOW) == (later, ())
+    proof, outage = (
+        Proof(NOW, Source.OUTAGE, "x" * MAX_SENTENCE_CHARACTERS),
+        Outage(NOW, NOW, "x" * MAX_SENTENCE_CHARACTERS),
+    )
+    larger = replace(KEPT, memory=replace(MEMORY, proof=proof, outage=outage))
+    assert "No space left on device" in files.save(larger)
+    assert files.load(BOOT, Gate.OPEN, NOW) == (later, ())
     (tmp_path / "ballast").unlink()
     assert files.save(later) == ""
     assert files.load(BOOT, Gate.OPEN, NOW) == (later, ())

@@ -87,17 +87,16 @@ class Isolation:
         down = self.host.await_down(DEAD_SECONDS + 30)
         fed_at = self.host.watchdog("feed")[-1]["at"]
         proof_at = self._proof_at()
-        assert proof_at <= self.alone_at, f"{self}: it dates a proof after its isolation"
         return Life(str(self), fed_at - proof_at, down["at"] - proof_at, down["how"])
 
     def _proof_at(self) -> float:
-        """When its last proof began. It says so whenever its state changes, as it does with each proof but for those
-        of a healthy host; of that we know that it had none when it was alone."""
+        """When its last proof began, at the latest: before it was alone; and if it says in its last change of state
+        how old that proof was, then before that. Each proof changes the state, but for those of a healthy host."""
         said = [event for event in self.host.events("journal") if _tells_state(event["fields"])]
         last = said[-1]["fields"]
         if last["PP_HOSTD_STATE"] == HEALTHY:
             return self.alone_at
-        return float(said[-1]["at"]) - float(last["PP_HOSTD_PROOF_AGE_SECONDS"])
+        return min(self.alone_at, float(said[-1]["at"]) - float(last["PP_HOSTD_PROOF_AGE_SECONDS"]))
 
     def __str__(self) -> str:
         return f"{self.host.name}, {self.way.value}{''.join(f', {blow}' for blow in self.blows)}"
@@ -136,7 +135,7 @@ class Round:
         began_at = now()
         actions = [action for each in isolations for action in self._actions(each)]
         for seconds, act in sorted(actions, key=lambda action: action[0]):
-            eventually(lambda due_at=began_at + seconds: now() >= due_at, "its moment has come")  # type: ignore[misc]
+            eventually(partial(_is_past, began_at + seconds), "its moment has come")
             act()
         lives = [each.measured() for each in isolations]
         for host in self._well:
@@ -188,6 +187,10 @@ class Round:
         eventually(lost, f"{host.name} is cut off")
 
 
+def _is_past(moment_at: float) -> bool:
+    return now() >= moment_at
+
+
 def _strike(host: Host, number: signal.Signals) -> None:
     with contextlib.suppress(OrderFailed, ConnectionError):  # it may be down, or its agent about to be restarted
         host.signal_agent(number)
@@ -207,11 +210,10 @@ class Beds:
     def run(self) -> list[Life]:
         """A round on each bed, all at once."""
         self._round += 1
+        seeds = [f"{self._seed}/{n}/{self._round}" for n in SIZES]
         with ThreadPoolExecutor(len(SIZES)) as pool:
-            return [life for lives in pool.map(self._run_on, self._stages, SIZES) for life in lives]
-
-    def _run_on(self, stage: Stage, n: int) -> list[Life]:
-        return Round(stage, n, f"{self._seed}/{n}/{self._round}").run()
+            rounds = list(pool.map(Round, self._stages, SIZES, seeds))
+            return [life for lives in pool.map(Round.run, rounds) for life in lives]
 
     def __enter__(self) -> Beds:
         return self

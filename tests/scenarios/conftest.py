@@ -27,13 +27,13 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     return report
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def embedded_stage() -> Iterator[Stage]:
     with EmbeddedCluster.start() as cluster, Stage.on(cluster, MOST_HOSTS) as stage:
         yield stage
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def real_stage(real_cluster: Cluster) -> Iterator[Stage]:
     with Stage.on(real_cluster, 3) as stage:
         yield stage

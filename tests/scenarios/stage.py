@@ -16,6 +16,7 @@ from tests.harness.bed.host import Host
 from tests.harness.bed.relay import Mode
 from tests.harness.cluster import Cluster, token_of, write_kubeconfig
 from tests.harness.eventually import eventually
+from tests.harness.pki import Issued
 
 WATCHDOG_SECONDS = 4
 """Twice the shortest: the machine that runs the tests may be busy, and here it is agents that reset hosts."""
@@ -92,7 +93,7 @@ class Stage:
     # What a scenario does to a host; the next one finds it mended.
 
     def alter(self, host: Host) -> Path:
-        """Its /etc/pp-hostd, in which files are about to be changed."""
+        """Have it mended and booted anew for the next scenario; its /etc/pp-hostd."""
         self._altered.add(host.name)
         return host.etc
 
@@ -107,11 +108,16 @@ class Stage:
 
     def _use_token(self, host: Host) -> None:
         token = token_of("admin")
-        path = self.alter(host) / "kubeconfig"
         self.write_token(host, token)
-        write_kubeconfig(path, self.bed.api_url(1), self.contents.cluster.authority.certificate_pem, token=token)
-        text = path.read_text().replace(f"token: {token}", f"tokenFile: {TOKEN_FILE}")
-        path.write_text(text.replace("    server:", "    tls-server-name: localhost\n    server:"))
+        path = self.write_credential(host, token=token)
+        path.write_text(path.read_text().replace(f"token: {token}", f"tokenFile: {TOKEN_FILE}"))
+
+    def write_credential(self, host: Host, *, certificate: Issued | None = None, token: str | None = None) -> Path:
+        """What the host shows to the API, from its next boot on: a kubeconfig with this."""
+        path, authority = self.alter(host) / "kubeconfig", self.contents.cluster.authority
+        write_kubeconfig(path, self.bed.api_url(1), authority.certificate_pem, certificate=certificate, token=token)
+        path.write_text(path.read_text().replace("    server:", "    tls-server-name: localhost\n    server:"))
+        return path
 
     # What it sees.
 

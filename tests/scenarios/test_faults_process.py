@@ -56,16 +56,17 @@ def test_an_agent_that_is_killed_every_second_gains_no_time_and_loses_none(stage
 
 def send_every_second(signals: Mapping[Host, Iterator[signal.Signals]], seconds: float) -> None:
     """Each agent gets the next of its signals, for as long as its host is up."""
-    began_at = now()
-    sent = 0
+    due_at = now()
+    until_at = due_at + seconds
 
     def send() -> bool:
-        nonlocal sent
-        for host, numbers in signals.items():
-            if now() >= began_at + sent and host.is_up():
-                with contextlib.suppress(OrderFailed, ConnectionError):  # it is being restarted, or the host has gone
-                    host.signal_agent(next(numbers))
-        sent += now() >= began_at + sent
-        return now() > began_at + seconds
+        nonlocal due_at
+        if now() < due_at:
+            return False
+        due_at += 1
+        for host in filter(Host.is_up, signals):
+            with contextlib.suppress(OrderFailed, ConnectionError):  # it is being restarted, or the host has gone
+                host.signal_agent(next(signals[host]))
+        return due_at > until_at
 
     eventually(send, "the signals are sent", seconds + 5)

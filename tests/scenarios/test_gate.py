@@ -12,7 +12,6 @@ from pp_hostd.kube.resources import NODES
 from pp_hostd.model.promise import GateClosed, GateKind, Withdrawn
 from tests.harness.bed.host import GATE_COMMAND, Host
 from tests.harness.bed.relay import Mode
-from tests.harness.cluster import write_kubeconfig
 from tests.harness.embedded import EmbeddedCluster
 from tests.harness.eventually import eventually
 from tests.scenarios.stage import DEAD_SECONDS, Stage, says, shows
@@ -106,9 +105,7 @@ def test_a_host_whose_credential_has_expired_waits_and_says_so(any_stage: Stage)
     host.kill()
     authority = any_stage.contents.cluster.authority
     expired = authority.issue(f"system:node:{host.name}", ["system:nodes"], valid_seconds=60)
-    path = any_stage.alter(host) / "kubeconfig"
-    write_kubeconfig(path, any_stage.bed.api_url(1), authority.certificate_pem, certificate=expired)
-    path.write_text(path.read_text().replace("    server:", "    tls-server-name: localhost\n    server:"))
+    any_stage.write_credential(host, certificate=expired)
     any_stage.bed.boot(host.name)
     shows(host, "expired")
     assert is_idle(host, 0)

@@ -45,7 +45,7 @@ def _add_status(commands: argparse._SubParsersAction[Any]) -> None:
         commands, "explain", "say why the verdict is what it is, and what would change it", WITHOUT_DAEMON
     )
     explain.set_defaults(command=_command("status", "explain"))
-    history = _parser(commands, "history", "list the changes of state in this boot, oldest first", WITHOUT_DAEMON)
+    history = _parser(commands, "history", "list earlier boots' resets and this boot's changes of state, oldest first")
     _json(history)
     history.set_defaults(command=_command("history", "history"))
 

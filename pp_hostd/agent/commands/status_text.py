@@ -21,7 +21,7 @@ def _rows(report: Report) -> list[tuple[str, str]]:
         ("state", f"{report['state']}{' (dry run)' if report['mode'] == 'dry-run' else ''}"),
         ("", report["sentence"]),
         ("proof", _proof(report["proof"])),
-        ("fed for", _seconds(report["feed_until_seconds"])),
+        ("fed for" if report["armed"] else "would feed", _seconds(report["feed_until_seconds"])),
         ("watchdog", _watchdog(report["armed"])),
         ("gate", f"{gate['state']} ({gate['kind']})"),
         ("promise", _promise(report["promise"])),

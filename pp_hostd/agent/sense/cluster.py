@@ -41,7 +41,7 @@ class ClusterAccess:
         node: str,
         senses: AgentSenses,
         clock: Callable[[], float],
-        keep_rosters: Callable[[Rosters], str],
+        keep_rosters: Callable[[Rosters], None],
         promised_versions: Callable[[], Collection[int]],
     ) -> None:
         self.trouble = ""

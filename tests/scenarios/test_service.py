@@ -1,0 +1,143 @@
+"""What a person or systemd asks of a running agent: to stop, to reload, to hand over, to rest, or only to pretend."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from pp_hostd.model.promise import Armed, Withdrawn
+from tests.harness.bed.host import Host
+from tests.harness.bed.relay import Mode
+from tests.harness.embedded import EmbeddedCluster
+from tests.harness.eventually import eventually
+from tests.scenarios.stage import LONG_SECONDS, SELF_TIMEOUT_SECONDS, Stage, outlive, says, shows
+
+SLOW_WATCHDOG_SECONDS = 20
+"""Longer than a new agent takes to start, on however busy a machine."""
+
+
+def promised_seconds(stage: Stage, host: Host) -> float:
+    """T as the host's Node has it; 0 without a promise."""
+    record = stage.record(host)
+    return record.self_timeout_seconds if isinstance(record, Armed) else 0.0
+
+
+def is_disarmed(host: Host) -> bool:
+    """Whether the device was told so, and has not been opened again."""
+    return [event["event"] for event in host.watchdog("open", "disabled")][-1:] == ["disabled"]
+
+
+def agent_has_ended(host: Host) -> bool:
+    return len(host.events("agent-ended")) == len(host.events("agent-started"))
+
+
+def reload(host: Host) -> None:
+    host.signal_agent(signal.SIGHUP)
+
+
+def test_an_agent_that_is_stopped_withdraws_its_promise_and_then_disarms(any_stage: Stage) -> None:
+    host, *_ = any_stage.hosts(3)
+    any_stage.alter(host)
+    host.stop_agent()
+    eventually(lambda: agent_has_ended(host), "the agent ends")
+    assert any_stage.record(host) == Withdrawn(host.boot_id)
+    assert is_disarmed(host)
+    journal = host.journal()
+    assert journal.index("the promise is withdrawn") < journal.index(
+        "the watchdog is disarmed: this host is not protected"
+    )
+    host.start_agent()
+    eventually(lambda: any_stage.is_well(host), "it is armed again")
+
+
+def test_an_agent_that_can_t_withdraw_its_promise_keeps_the_watchdog_running_and_says_so(stage: Stage) -> None:
+    host, *_ = stage.hosts(3)
+    stage.alter(host)
+    stage.bed.set_api(Mode.REFUSE, [host.name])
+    host.stop_agent()
+    says(host, "still armed and feeding: the agent is stopping")
+    outlive([host], LONG_SECONDS)
+    assert not agent_has_ended(host)
+    assert promised_seconds(stage, host) == SELF_TIMEOUT_SECONDS
+    stage.bed.set_api(Mode.PASS)
+    eventually(lambda: agent_has_ended(host), "the agent ends once it has withdrawn")
+    assert stage.record(host) == Withdrawn(host.boot_id)
+    assert is_disarmed(host)
+
+
+def test_settings_with_a_mistake_change_nothing_and_are_named(stage: Stage) -> None:
+    host, *_ = stage.hosts(3)
+    stage.configure(host, {"agent.self_timeout_seconds": 1.0})
+    reload(host)
+    assert "agent.self_timeout_seconds" in says(host, "the old settings stay in force")
+    outlive([host], SELF_TIMEOUT_SECONDS)
+    assert promised_seconds(stage, host) == SELF_TIMEOUT_SECONDS
+
+
+@pytest.mark.parametrize("self_timeout_seconds", [12.0, 5.25])
+def test_the_promise_follows_new_settings(stage: Stage, self_timeout_seconds: float) -> None:
+    host, *_ = stage.hosts(3)
+    stage.configure(host, {"agent.self_timeout_seconds": self_timeout_seconds})
+    reload(host)
+    says(host, "the settings were read again")
+    eventually(lambda: promised_seconds(stage, host) == self_timeout_seconds, "the new T is promised")
+    outlive([host], 0)
+
+
+def test_an_agent_that_hands_over_never_lets_go_of_the_watchdog(stage: Stage) -> None:
+    host, *_ = stage.hosts(3)
+    host.kill()
+    stage.configure(host, {"watchdog.timeout_seconds": SLOW_WATCHDOG_SECONDS})
+    stage.bed.boot(host.name)
+    eventually(lambda: stage.is_well(host), "it is well")
+    before = len(host.watchdog())
+    host.signal_agent(signal.SIGUSR1)
+    eventually(lambda: len(host.events("agent-started")) == 2, "the next agent is started")
+    assert host.events("agent-started")[-1]["stored"] == ["watchdog"]
+    outlive([host], LONG_SECONDS)
+    assert {event["event"] for event in host.watchdog()[before:]} <= {"feed", "settimeout"}
+    assert promised_seconds(stage, host) == SELF_TIMEOUT_SECONDS
+
+
+def test_maintenance_withdraws_and_disarms_until_it_is_over(stage: Stage) -> None:
+    host, *_ = stage.hosts(3)
+    said = host.run("pp-hostd", "maintenance", "on", "--why", "a new disk", "--until", "1h", "--who", "alice").stdout
+    assert "maintenance by alice" in said
+    assert "the promise is withdrawn and the watchdog disarmed" in said
+    record = stage.record(host)
+    assert isinstance(record, Withdrawn)
+    assert record.maintenance is not None
+    assert (record.maintenance.who, record.maintenance.why) == ("alice", "a new disk")
+    assert is_disarmed(host)
+    shows(host, "not armed: maintenance by alice")
+    host.run("pp-hostd", "maintenance", "off", "--who", "bob")
+    eventually(lambda: stage.is_well(host), "it is armed again")
+    says(host, "bob ended the maintenance")
+
+
+@pytest.fixture
+def dry_stage() -> Iterator[Stage]:
+    """Whose hosts only pretend."""
+    with EmbeddedCluster.start() as cluster, Stage.on(cluster, 3) as stage:
+        for host in stage.bed.hosts.values():
+            stage.configure(host, {"agent.mode": "dry-run"})
+        stage.bed.boot()
+        yield stage
+
+
+def test_a_dry_run_says_what_it_would_do_and_touches_nothing(dry_stage: Stage) -> None:
+    host, *others = dry_stage.bed.hosts.values()
+    for each in (host, *others):
+        eventually(each.kubelet_started, "the kubelet is not held")
+        shows(each, "healthy")
+    dry_stage.bed.cut(host.name)
+    shows(host, "would reset this host (dry run): nobody vouches for it")
+    says(host, "dry run: this host would have been reset now")
+    dry_stage.bed.heal()
+    shows(host, "healthy")
+    for each in (host, *others):
+        assert each.is_up()
+        assert not each.watchdog()
+        assert dry_stage.record(each) is None
