@@ -6,9 +6,10 @@ lost gets one that nobody has: what is sent to it vanishes without a word, and o
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterable, Mapping
 
-from pyroute2 import IPRoute
+from pyroute2 import IPRoute, NetlinkError
 
 BRIDGE = "br0"
 API_PORT = 6443
@@ -41,7 +42,8 @@ def plug_in(number: int, pid: int) -> None:
     """Lay a cable from the bridge to `eth0` of that process, in place of the one that the host had before."""
     with IPRoute() as netlink:
         for old in netlink.link_lookup(ifname=_port(number)):
-            netlink.link("del", index=old)
+            with contextlib.suppress(NetlinkError):  # a host that is gone takes its cable along, perhaps just now
+                netlink.link("del", index=old)
         peer = {"ifname": "eth0", "net_ns_pid": pid, "address": hardware_address(number)}
         netlink.link("add", ifname=_port(number), kind="veth", peer=peer)
         (bridge,) = netlink.link_lookup(ifname=BRIDGE)
