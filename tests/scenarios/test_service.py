@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from pp_hostd.model.control import Maintenance
 from pp_hostd.model.promise import Armed, Withdrawn
 from tests.harness.bed.host import Host
 from tests.harness.bed.relay import Mode
@@ -115,6 +117,17 @@ def test_maintenance_withdraws_and_disarms_until_it_is_over(stage: Stage) -> Non
     host.run("pp-hostd", "maintenance", "off", "--who", "bob")
     eventually(lambda: stage.is_well(host), "it is armed again")
     says(host, "bob ended the maintenance")
+
+
+def test_maintenance_of_the_whole_cluster_is_heard_by_every_agent(stage: Stage) -> None:
+    hosts = stage.hosts(2)
+    when = datetime.now(timezone.utc).replace(microsecond=0)
+    stage.contents.order_maintenance(Maintenance("carol", when, "a new switch", when + timedelta(hours=1)))
+    eventually(lambda: all(map(is_disarmed, hosts)), "both are disarmed", 30)
+    for host in hosts:
+        shows(host, "not armed: maintenance by carol")
+    stage.contents.order_maintenance(None)
+    eventually(lambda: all(map(stage.is_well, hosts)), "both are armed again", 30)
 
 
 @pytest.fixture

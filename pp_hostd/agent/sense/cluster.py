@@ -31,6 +31,8 @@ from pp_hostd.model.roster import Roster
 from pp_hostd.model.settings import Settings
 from pp_hostd.peers.message import MachineReference
 
+ORDERS_SECONDS = 15.0
+
 
 class ClusterAccess:
     """`trouble` says why there is no client, and what to do about it; then every call fails with that sentence."""
@@ -67,7 +69,8 @@ class ClusterAccess:
         self._condemned = CondemnedWatch(client, machines, self._clock, self._senses)
         known = self._senses.current_rosters.newest
         self._roster = RosterWatch(client, known, self._keep_roster)
-        self._tasks = [asyncio.create_task(watch.run()) for watch in (self._condemned, self._roster)]
+        followed = self._condemned.run(), self._roster.run(), self._follow_orders(client)
+        self._tasks = [asyncio.create_task(each) for each in followed]
 
     async def close(self) -> None:
         for task in self._tasks:
@@ -106,16 +109,24 @@ class ClusterAccess:
         return Unread.NOT_FOUND if read.missing else Unread.FAILED
 
     async def look(self) -> Look:
-        """One read of this host's Node, and of what a person has ordered for the cluster."""
+        """One read of this host's Node."""
         if self.client is None:
             return Look(self._clock(), self._clock(), failure=self.trouble)
-        self._senses.cluster_maintenance = await self._ordered_maintenance(self.client)
         return await read_node(self.client, self._node, self._clock)
 
     async def store(self, record: AgentRecord, node: Node) -> StoreEnded:
         if self.client is None:
             return StoreEnded(record, node.resource_version, Written.NOT_DONE, self._clock(), sentence=self.trouble)
         return await store(self.client, node, record, self._clock)
+
+    async def _follow_orders(self, client: ApiClient) -> None:
+        """What a person orders for the whole cluster is in no hurry, and not worth a watch of its own."""
+        while True:
+            order = await self._ordered_maintenance(client)
+            if order != self._senses.cluster_maintenance:
+                self._senses.cluster_maintenance = order
+                self._senses.wake.set()
+            await asyncio.sleep(ORDERS_SECONDS)
 
     async def _ordered_maintenance(self, client: ApiClient) -> Maintenance | None:
         """An order that can't be read is none: nobody disarms for it."""

@@ -20,7 +20,8 @@ from pp_hostd.kube.resources import (
     Resource,
 )
 from pp_hostd.model.condemnation import Condemned, NotRequested
-from pp_hostd.model.keys import NAMESPACE, ROSTER
+from pp_hostd.model.control import Maintenance
+from pp_hostd.model.keys import CONTROL, MAINTENANCE, NAMESPACE, ROSTER
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Member, Roster, parse_roster
@@ -77,6 +78,11 @@ class Contents:
         found = parse_roster(self._ask("GET", CONFIG_MAPS.path(NAMESPACE, ROSTER))["data"][ROSTER])
         assert isinstance(found, Roster), found
         return found
+
+    def order_maintenance(self, order: Maintenance | None) -> None:
+        """For the whole cluster, as a person does; None takes it back."""
+        data = {} if order is None else {MAINTENANCE: order.render()}
+        self._replace(CONFIG_MAPS, {"metadata": {"name": CONTROL}, "data": data}, NAMESPACE)
 
     def write_kubeconfig(self, node: str, path: Path, server: str) -> None:
         """That node's credentials, good for an API server whose certificate names this machine only."""
