@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from pp_hostd.agent.act.watchdog_device import CARD_RESET
-from pp_hostd.files import FileError, read_whole
+from pp_hostd.files import FileError, read_whole, write_whole
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.record import MAX_RECORD_CHARACTERS, OPAQUE, PROSE, Unreadable, document, read, render
 
@@ -116,12 +116,8 @@ def _told(directory: str, boot: str, found: Ending | None, by_watchdog: bool) ->
 
 
 def _remember(directory: str, endings: list[Ending]) -> None:
-    path = os.path.join(directory, HISTORY)
-    with open(f"{path}.new", "w", encoding="ascii") as file:
-        file.writelines(one.render() for one in endings[-MAX_HISTORY:])
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(f"{path}.new", path)
+    lines = "".join(one.render() for one in endings[-MAX_HISTORY:])
+    write_whole(os.path.join(directory, HISTORY), lines.encode())
 
 
 def _moment(wallclock: float) -> str:
