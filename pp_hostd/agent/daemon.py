@@ -37,7 +37,7 @@ from pp_hostd.agent.metric import Metric
 from pp_hostd.agent.metrics_server import MetricsServer
 from pp_hostd.agent.orders import Orders
 from pp_hostd.agent.peer_server import PeerServer
-from pp_hostd.agent.recall import recall
+from pp_hostd.agent.recall import last_settings, recall
 from pp_hostd.agent.reload import reloaded
 from pp_hostd.agent.report import Extras, Report, report
 from pp_hostd.agent.rosters import Rosters
@@ -64,16 +64,22 @@ clock = partial(time.clock_gettime, time.CLOCK_BOOTTIME)
 
 def run(config_path: str) -> int:
     """The command `pp-hostd run`."""
-    settings = config.load(config_path).settings
-    keyring = _keyring(settings)
     files = StateFiles()
     os.makedirs(files.run_directory, 0o700, exist_ok=True)
     with _only_one(files.run_directory):
-        return asyncio.run(_run(config_path, settings, keyring, files))
+        try:
+            settings, refused = config.load(config_path).settings, ""
+            keyring = _keyring(settings)
+        except UserError as error:
+            last = last_settings(files, boot_id(), clock())
+            if last is None:
+                raise
+            settings, keyring, refused = last, _keyring_or_silence(last), str(error)
+        return asyncio.run(_run(config_path, settings, keyring, files, refused))
 
 
-async def _run(config_path: str, settings: Settings, keyring: Keyring, files: StateFiles) -> int:
-    return await Daemon(config_path, settings, keyring, files).run()
+async def _run(config_path: str, settings: Settings, keyring: Keyring, files: StateFiles, refused: str) -> int:
+    return await Daemon(config_path, settings, keyring, files, refused).run()
 
 
 @contextlib.contextmanager
@@ -93,11 +99,19 @@ def _keyring(settings: Settings) -> Keyring:
     return UNSIGNED if settings.peers.auth == "none" else load_keyring(settings.peers.key_file)
 
 
+def _keyring_or_silence(settings: Settings) -> Keyring:
+    """Without the cluster's key nobody understands this host; but what it reads itself still counts."""
+    try:
+        return _keyring(settings)
+    except UserError:
+        return Keyring((os.urandom(32),))
+
+
 class Daemon:
     """All parts of one agent, and how they hear of each other."""
 
-    def __init__(self, config_path: str, settings: Settings, keyring: Keyring, files: StateFiles) -> None:
-        self._config_path, self._files = config_path, files
+    def __init__(self, config_path: str, settings: Settings, keyring: Keyring, files: StateFiles, refused: str) -> None:
+        self._config_path, self._files, self._refused = config_path, files, refused
         self._journal, self._notify = Journal(), Notify(clock)
         hardened = process.lock_memory(), process.raise_priority(), process.shield_from_oom(), process.allow_sockets()
         self._troubles = [*filter(None, hardened)]
@@ -207,6 +221,11 @@ class Daemon:
 
     def _begin(self) -> None:
         """Tell what the last boot and the last run left, and take the watchdog over, armed as it is."""
+        if self._refused:
+            told = f"this boot is armed, so it goes on with the settings of before: {self._refused}"
+            self._journal.say(Message.CONFIG_REFUSED, told, Priority.CRITICAL)
+        else:
+            self._hands.note("keeping the settings", self._files.save_settings(self.driver.settings))
         for sentence in self._set_aside:
             self._journal.say(Message.STATE_SET_ASIDE, sentence, Priority.WARNING)
         for sentence in self._troubles:
@@ -260,6 +279,8 @@ class Daemon:
         else:
             self.driver.settings = self._hands.settings = settings
             self._hands.keyring = self._peers.keyring = keyring
+            self._refused = ""
+            self._hands.note("keeping the settings", self._files.save_settings(settings))
             rest = f"; these take effect at the next start: {', '.join(later)}" if later else ""
             self._journal.say(Message.CONFIG_RELOADED, f"the settings were read again{rest}", Priority.NOTICE)
         self._notify.ready()
@@ -290,7 +311,7 @@ class Daemon:
         driver, verdict = self.driver, verdict or self._showing.verdict
         if verdict is None:
             raise UserError("the daemon has just started, and has not judged yet", "Ask again in a moment.")
-        found = (*self._troubles, *self._cluster.troubles(), *self._hands.troubles.values())
+        found = (self._refused, *self._troubles, *self._cluster.troubles(), *self._hands.troubles.values())
         extras = Extras(
             waiting_for=driver.waiting_for,
             answers=tuple(self.senses.answers),

@@ -6,12 +6,14 @@ import contextlib
 import os
 from dataclasses import dataclass
 
+from pp_hostd import config
 from pp_hostd.agent.act.gate import GateFiles
 from pp_hostd.agent.act.watchdog_look import query
 from pp_hostd.agent.rosters import Rosters
 from pp_hostd.agent.sense.boot import last_boot
 from pp_hostd.agent.state import Sentences, StateFiles
-from pp_hostd.model.bond import Bond
+from pp_hostd.errors import UserError
+from pp_hostd.model.bond import Bond, Gate
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.memory import Memory
 from pp_hostd.model.settings import Settings
@@ -47,3 +49,13 @@ def recall(files: StateFiles, gate: GateFiles, settings: Settings, boot: str, no
         last_boot=last.sentence or "",
         set_aside=(*gate_told, *kept_told, *rosters_told, *maintenance_told, *last_told),
     )
+
+
+def last_settings(files: StateFiles, boot: str, now: float) -> Settings | None:
+    """Those that this boot is bound under, if it is: a mistake in /etc must not leave an armed host unfed."""
+    kept, _ = files.load(boot, Gate.ABSENT, now)
+    if kept is None or (kept.bond.watchdog is None and not kept.bond.promises):
+        return None
+    with contextlib.suppress(UserError):
+        return config.load(files.settings_path).settings
+    return None

@@ -27,6 +27,7 @@ from pp_hostd.model.record import (
     render,
 )
 from pp_hostd.model.roster import Roster, parse_roster
+from pp_hostd.model.settings import Settings, every_setting, value_of
 
 RUN_DIRECTORY = "/run/pp-hostd"
 VAR_DIRECTORY = "/var/lib/pp-hostd"
@@ -87,6 +88,16 @@ class StateFiles:
         except OSError:
             return []
         return [int(found[1]) for found in map(_ROSTER.fullmatch, names) if found]
+
+    @property
+    def settings_path(self) -> str:
+        """The settings last in force, as a configuration file."""
+        return self._run("settings.toml")
+
+    def save_settings(self, settings: Settings) -> str:
+        values = ((each.key, value_of(settings, each.key)) for each in every_setting())
+        lines = (f"{key} = {json.dumps(value)}\n" for key, value in values)  # JSON's values are TOML's too
+        return write(self.settings_path, "".join(lines), durable=False)
 
     def save_report(self, report: dict[str, Any]) -> str:
         """Keep the report for the commands that find no daemon."""

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pp_hostd import config
 from pp_hostd.agent.kept import MAX_SENTENCE_CHARACTERS, Kept, parse_kept
 from pp_hostd.agent.state import StateFiles
 from pp_hostd.model.bond import Bond, Gate, Pending, WatchdogArmed
@@ -21,6 +22,7 @@ from pp_hostd.model.inquiry import Inquiry, Reply, Said
 from pp_hostd.model.memory import Decision, LastRead, Memory, Outage, Proof, Source
 from pp_hostd.model.promise import WatchdogKind
 from pp_hostd.model.record import Unreadable
+from pp_hostd.model.settings import Settings
 from tests.agent.values import BOND, BOOT, INQUIRY, MEMORY, NOW, PROMISE, roster
 from tests.harness.bed.namespaces import make_read_only, mount
 from tests.harness.isolated import isolated
@@ -302,3 +304,11 @@ def test_a_damaged_report_is_no_report(files: StateFiles, content: str) -> None:
     files.save_report({})
     (Path(files.run_directory) / "report").write_text(content)
     assert files.last_report() is None
+
+
+def test_the_settings_in_force_come_back_as_they_were(tmp_path: Path) -> None:
+    agent = replace(Settings().agent, self_timeout_seconds=30.5, node_name="worker-1")
+    settings = replace(Settings(), agent=agent, api=replace(Settings().api, servers=("https://192.0.2.1:6443",)))
+    files = StateFiles(str(tmp_path), str(tmp_path))
+    assert files.save_settings(settings) == ""
+    assert config.load(files.settings_path).settings == settings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
@@ -117,6 +118,25 @@ def test_maintenance_withdraws_and_disarms_until_it_is_over(stage: Stage) -> Non
     host.run("pp-hostd", "maintenance", "off", "--who", "bob")
     eventually(lambda: stage.is_well(host), "it is armed again")
     says(host, "bob ended the maintenance")
+
+
+def test_an_armed_host_outlives_a_restart_with_a_bad_file_and_without_the_peers_key(stage: Stage) -> None:
+    mistyped, keyless, _ = stage.hosts(3)
+    stage.alter(mistyped)
+    (mistyped.etc / "pp-hostd.toml").write_text("agent.self_timeout_secnds = 5\n")
+    stage.alter(keyless)
+    key = (keyless.etc / "peer.key").read_text()
+    (keyless.etc / "peer.key").unlink()
+    for host in (mistyped, keyless):
+        host.signal_agent(signal.SIGKILL)
+        says(host, "this boot is armed, so it goes on with the settings of before")
+    outlive([mistyped, keyless], 2 * SELF_TIMEOUT_SECONDS)
+    troubles = json.loads(mistyped.run("pp-hostd", "status", "--json").stdout)["troubles"]
+    assert "did you mean agent.self_timeout_seconds" in troubles[0]
+    (keyless.etc / "peer.key").write_text(key)
+    (keyless.etc / "peer.key").chmod(0o600)
+    keyless.signal_agent(signal.SIGHUP)
+    says(keyless, "the settings were read again")
 
 
 def test_maintenance_of_the_whole_cluster_is_heard_by_every_agent(stage: Stage) -> None:
