@@ -77,7 +77,11 @@ def test_another_boot_opened_nothing_and_held_nothing(gate: GateFiles, holder: s
     assert state(gate, TAINT, boot="another-boot") is Gate.CLOSED
 
 
-@pytest.mark.parametrize("damage", [b"", b"open", b'{"v":2}', b'{"v":1}', b"\xff" * 100_000])
+@pytest.mark.parametrize(
+    "damage",
+    [b"", b"open", b'{"v":2}', b'{"v":1}', b"\xff" * 100_000],
+    ids=["nothing", "a word", "another version", "no boot", "far too much"],
+)
 def test_damage_never_opens_a_gate_that_is_held(
     gate: GateFiles, holder: subprocess.Popen[str], tmp_path: Path, damage: bytes
 ) -> None:

@@ -187,7 +187,11 @@ def test_what_has_not_changed_is_not_written_again(files: StateFiles) -> None:
     assert state_of(files).exists()
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\x00", b"{}", b'{"v":2}', KEPT.render().encode()[:-9], b"[" * 100_000])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\xff\x00", b"{}", b'{"v":2}', KEPT.render().encode()[:-9], b"[" * 100_000],
+    ids=["nothing", "no text", "no version", "another version", "half", "too deep"],
+)
 def test_a_corrupt_state_is_set_aside_with_a_sentence_and_counts_as_nothing(files: StateFiles, content: bytes) -> None:
     files.save(KEPT)
     for damage in (b"older damage", content):
@@ -299,7 +303,7 @@ def test_the_last_report_is_found_without_the_daemon(files: StateFiles, report: 
     assert files.last_report() == {"v": 1, **report}
 
 
-@pytest.mark.parametrize("content", ["", "[]", "nul", "[" * 100_000])
+@pytest.mark.parametrize("content", ["", "[]", "nul", "[" * 100_000], ids=["nothing", "a list", "half", "too deep"])
 def test_a_damaged_report_is_no_report(files: StateFiles, content: str) -> None:
     files.save_report({})
     (Path(files.run_directory) / "report").write_text(content)
