@@ -55,7 +55,7 @@ def after(bond: Bond, event: BondEvent, pause_seconds: float) -> Bond:
 
 
 def _after_look(bond: Bond, look: Look, pause_seconds: float) -> Bond:
-    if look.failure:
+    if look.failure or (look.node is None and not look.missing):  # only who was told so knows that there is no Node
         return replace(bond, look=None, not_before_at=look.ended_at + pause_seconds, trouble=look.failure)
     record = look.node.agent if look.node is not None else None
     ours = None if record is None or isinstance(record, Unreadable) or _boot(record) != bond.boot else record

@@ -217,7 +217,8 @@ class Daemon:
         self._notify.extend_timeout(EXTEND_SECONDS)
         if self.driver.waiting_for not in ("", self._said):
             self._said = self.driver.waiting_for
-            self._journal.say(Message.TROUBLE, f"still armed and feeding: {self._said}", Priority.WARNING)
+            bound = "still armed and feeding" if self.driver.bond.watchdog is not None else "not stopped yet"
+            self._journal.say(Message.TROUBLE, f"{bound}: {self._said}", Priority.WARNING)
 
     def _begin(self) -> None:
         """Tell what the last boot and the last run left, and take the watchdog over, armed as it is."""

@@ -176,7 +176,8 @@ def _keep(settings: Settings, ground: Ground, bond: Bond, node: Node, watchdog: 
             self_timeout_seconds=settings.agent.self_timeout_seconds,
             watchdog_timeout_seconds=watchdog.timeout_seconds,
             watchdog=watchdog.kind,
-            gate=GateKind(settings.agent.gate),
+            # What was not in the kubelet's way in this boot may not be in the next one either.
+            gate=GateKind.NONE if bond.gate is Gate.ABSENT else GateKind(settings.agent.gate),
             machine_uid=bond.bound_uid or ground.machine.uid,
             roster_version=ground.electorate.version,
         )

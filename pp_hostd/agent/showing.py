@@ -21,7 +21,7 @@ PRIORITIES = {
     State.RESETTING: Priority.CRITICAL,
 }
 
-REPORT_SECONDS = 10.0
+REPORT_SECONDS = 30.0
 """How old the report may be that the commands show when they find no daemon."""
 
 

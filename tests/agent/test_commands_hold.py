@@ -120,7 +120,12 @@ async def test_systemd_hears_what_is_waited_for_and_that_it_takes_longer(tmp_pat
 
 
 @isolated
-async def test_a_bad_configuration_does_not_open_the_gate(tmp_path: Path) -> None:
+async def test_a_bad_configuration_keeps_the_gate_closed_until_it_is_mended(tmp_path: Path) -> None:
     make_host()
-    result = await run("gate", "hold", "--config", configuration(tmp_path, "[agent]\ngate = 1\n"))
-    assert (result.code, "agent.gate" in result.complaint) == (2, True)
+    process = await start("gate", "hold", "--config", configuration(tmp_path, "[agent]\ngate = 1\n"))
+    assert process.stderr is not None
+    assert "the gate stays closed" in (await asyncio.wait_for(process.stderr.readline(), 30)).decode()
+    configuration(tmp_path, '[agent]\ngate = "none"\n')
+    output, complaint = await asyncio.wait_for(process.communicate(), 30)
+    assert (process.returncode, "the gate is open" in output.decode()) == (0, True)
+    assert "agent.gate" in complaint.decode()

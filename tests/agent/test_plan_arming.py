@@ -196,9 +196,14 @@ def test_a_promise_without_a_gate_says_so() -> None:
     assert step(bond, settings=with_gate("none")) == Store(replace(PROMISE, gate=GateKind.NONE), node())
 
 
-@pytest.mark.parametrize("gate", [Gate.ABSENT, Gate.OPEN])
-def test_a_gate_that_holds_nobody_is_not_opened(gate: Gate) -> None:
-    assert step(booted(node(2, PROMISE), gate, WATCHDOG)) == Wait("")
+@pytest.mark.parametrize(("gate", "kind"), [(Gate.ABSENT, GateKind.NONE), (Gate.OPEN, GateKind.HOLD)])
+def test_a_gate_that_holds_nobody_is_not_opened(gate: Gate, kind: GateKind) -> None:
+    assert step(booted(node(2, replace(PROMISE, gate=kind)), gate, WATCHDOG)) == Wait("")
+
+
+def test_a_gate_that_was_in_nobodys_way_is_not_promised() -> None:
+    found = node(2, PROMISE)
+    assert step(booted(found, Gate.ABSENT, WATCHDOG)) == Store(replace(PROMISE, gate=GateKind.NONE), found)
 
 
 def test_armed_without_any_promise_while_the_api_fails_it_is_disarmed_again() -> None:

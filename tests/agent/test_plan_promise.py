@@ -130,6 +130,12 @@ def test_a_failed_look_changes_nothing_but_the_pace() -> None:
     assert step(failed, after_seconds=1) == LookAtNode()
 
 
+def test_a_look_that_was_not_told_that_there_is_no_node_says_nothing_about_it() -> None:
+    bond = after(PROMISED, Look(NOW, NOW), 1.0)
+    assert bond.promises == PROMISED.promises
+    assert bond.look is None
+
+
 def test_a_watchdog_that_stays_armed_is_said_and_paced() -> None:
     assert after(PROMISED, StepFailed("nowayout", NOW), 1.0) == replace(
         PROMISED, not_before_at=NOW + 1, trouble="nowayout"

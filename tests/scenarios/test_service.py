@@ -139,15 +139,26 @@ def test_an_armed_host_outlives_a_restart_with_a_bad_file_and_without_the_peers_
     says(keyless, "the settings were read again")
 
 
+def test_an_agent_stopped_right_after_a_restart_withdraws_before_it_disarms(stage: Stage) -> None:
+    host, *_ = stage.hosts(3)
+    host.signal_agent(signal.SIGKILL)
+    eventually(lambda: [event["message"].get("READY") for event in host.events("notify")].count("1") == 2, "it is back")
+    host.stop_agent()
+    eventually(lambda: agent_has_ended(host), "it has ended")
+    assert is_disarmed(host)
+    assert isinstance(stage.record(host), Withdrawn)
+    stage.alter(host)
+
+
 def test_maintenance_of_the_whole_cluster_is_heard_by_every_agent(stage: Stage) -> None:
     hosts = stage.hosts(2)
     when = datetime.now(timezone.utc).replace(microsecond=0)
     stage.contents.order_maintenance(Maintenance("carol", when, "a new switch", when + timedelta(hours=1)))
-    eventually(lambda: all(map(is_disarmed, hosts)), "both are disarmed", 30)
+    eventually(lambda: all(map(is_disarmed, hosts)), "both are disarmed", 45)
     for host in hosts:
         shows(host, "not armed: maintenance by carol")
     stage.contents.order_maintenance(None)
-    eventually(lambda: all(map(stage.is_well, hosts)), "both are armed again", 30)
+    eventually(lambda: all(map(stage.is_well, hosts)), "both are armed again", 45)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from pp_hostd.agent.act.notify import Notify
 from pp_hostd.agent.commands.output import complain, say
 from pp_hostd.agent.sense.boot import boot_id
 from pp_hostd.agent.state import RUN_DIRECTORY, StateFiles
+from pp_hostd.errors import UserError
 from pp_hostd.model.settings import Settings
 
 POLL_SECONDS = 0.2
@@ -23,19 +24,34 @@ clock = partial(time.clock_gettime, time.CLOCK_BOOTTIME)
 
 
 def hold(arguments: Namespace) -> int:
-    settings, boot, gate = config.load(arguments.config).settings, boot_id(), GateFiles(RUN_DIRECTORY)
+    boot, gate, notify = boot_id(), GateFiles(RUN_DIRECTORY), Notify(clock)
+    settings = _settings(arguments.config, notify)
     passes = _passes_because(settings)
-    if passes:
-        say(f"the gate is open: {passes}")
-        return 0
-    _wait(gate, boot, settings.agent.kubelet_unit)
-    say("the gate is open")
+    if not passes:
+        _wait(gate, boot, settings.agent.kubelet_unit, notify)
+    sentence = f"the gate is open: {passes}" if passes else "the gate is open"
+    notify.judged(sentence)
+    say(sentence)
     return 0
 
 
-def _wait(gate: GateFiles, boot: str, unit: str) -> None:
+def _settings(path: str, notify: Notify) -> Settings:
+    """A mistake in /etc keeps the kubelet waiting until it is mended: a failed unit would not come back by itself."""
+    told = ""
+    while True:
+        try:
+            return config.load(path).settings
+        except UserError as error:
+            if str(error) != told:
+                complain(f"the gate stays closed: {error}")
+                told = str(error)
+            notify.judged(f"the gate stays closed: {error}")
+        time.sleep(POLL_SECONDS)
+
+
+def _wait(gate: GateFiles, boot: str, unit: str, notify: Notify) -> None:
     """Until the gate is open, and tell systemd and the journal what is waited for."""
-    notify, held, told, extended_at = Notify(clock), False, "", float("-inf")
+    held, told, extended_at = False, "", float("-inf")
     while not gate.is_open(boot):
         trouble = "" if held else gate.hold(boot)
         held = not trouble

@@ -31,7 +31,7 @@ from pp_hostd.model.roster import Roster
 from pp_hostd.model.settings import Settings
 from pp_hostd.peers.message import MachineReference
 
-ORDERS_SECONDS = 15.0
+ORDERS_SECONDS = 30.0
 
 
 class ClusterAccess:
@@ -53,7 +53,7 @@ class ClusterAccess:
         self._tasks: list[asyncio.Task[None]] = []
 
     def connect(self) -> None:
-        """Read the credentials, and begin to watch. Tried again by every read for as long as it fails."""
+        """Read the credentials, and begin to watch. Tried again by every call for as long as it fails."""
         try:
             kubeconfig = load(self._settings.api.kubeconfig)
             more = tuple(filter(None, map(parse_endpoint, self._settings.api.servers)))
@@ -92,9 +92,7 @@ class ClusterAccess:
 
     async def read(self) -> Read:
         """One read of this host's own machine."""
-        if self.client is None:
-            self.connect()
-        if self.client is None:
+        if self._connected() is None:
             return Read(self._clock(), self._clock(), failure=self.trouble)
         self._senses.roster_trouble = self._roster.trouble
         return await self._own.read()
@@ -110,14 +108,21 @@ class ClusterAccess:
 
     async def look(self) -> Look:
         """One read of this host's Node."""
-        if self.client is None:
+        client = self._connected()
+        if client is None:
             return Look(self._clock(), self._clock(), failure=self.trouble)
-        return await read_node(self.client, self._node, self._clock)
+        return await read_node(client, self._node, self._clock)
 
     async def store(self, record: AgentRecord, node: Node) -> StoreEnded:
-        if self.client is None:
+        client = self._connected()
+        if client is None:
             return StoreEnded(record, node.resource_version, Written.NOT_DONE, self._clock(), sentence=self.trouble)
-        return await store(self.client, node, record, self._clock)
+        return await store(client, node, record, self._clock)
+
+    def _connected(self) -> ApiClient | None:
+        if self.client is None:
+            self.connect()
+        return self.client
 
     async def _follow_orders(self, client: ApiClient) -> None:
         """What a person orders for the whole cluster is in no hurry, and not worth a watch of its own."""
