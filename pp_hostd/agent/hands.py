@@ -170,13 +170,13 @@ class AgentHands:
             self._journal.say(Message.PROMISE_WITHDRAWN, "the promise is withdrawn", Priority.NOTICE)
 
     async def _ask(self, peers: tuple[str, ...], uid: str) -> None:
-        machine = self._senses.machine
-        name = self._node if machine is None else machine.name
-        about = MachineReference(None if machine is None else machine.namespace, name, uid)
-        members = self._senses.current_rosters.members(peers)
-        await Round(self.settings, self.keyring, self._clock, self._senses.tell).ask(
-            members, Question(about, self._node)
-        )
+        rosters = self._senses.current_rosters
+        # By the roster, not by what this run has read: it may have started without the API.
+        subject = next((own.machine or own.name for own in rosters.members([self._node])), self._node)
+        namespace, _, name = subject.rpartition("/")
+        question = Question(MachineReference(namespace or None, name, uid), self._node)
+        one_round = Round(self.settings, self.keyring, self._clock, self._senses.tell)
+        await one_round.ask(rosters.members(peers), question)
 
     async def _arm(self) -> None:
         settings = self.settings.watchdog

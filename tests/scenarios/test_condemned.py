@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+
 from pp_hostd.model.condemnation import Requested
 from pp_hostd.model.promise import Committed
 from tests.harness.bed.relay import Mode
-from tests.scenarios.stage import LONG_SECONDS, Stage, now, outlive, reset_within, says
+from tests.harness.eventually import eventually
+from tests.scenarios.stage import LONG_SECONDS, Stage, now, outlive, reset_within, says, shows
 
 AT_ONCE_SECONDS = 2.0
 """By the watch, or by the next read."""
@@ -56,3 +59,15 @@ def test_a_host_whose_machine_was_deleted_resets_itself(machine_stage: Stage) ->
     reset_within(deleted, since_at)
     assert "says not-found, and no peer says healthy" in says(deleted, "resetting this host")
     outlive(peers, 0)
+
+
+def test_an_agent_that_restarts_without_the_api_still_asks_about_its_own_machine(machine_stage: Stage) -> None:
+    host, *_ = machine_stage.hosts(3)
+    machine_stage.bed.set_api(Mode.REFUSE, [host.name])
+    host.signal_agent(signal.SIGKILL)
+    eventually(lambda: len(host.events("agent-started")) == 2, "another agent runs")
+    shows(host, "healthy: its machine is not condemned (")
+    since_at = now()
+    machine_stage.contents.condemn(host.name)
+    reset_within(host, since_at)
+    assert "says unhealthy" in host.status_text()

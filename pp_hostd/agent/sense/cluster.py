@@ -101,6 +101,8 @@ class ClusterAccess:
         """The read behind an answer on the peer port."""
         if self.client is None:
             return Unread.FAILED
+        if (about.namespace is None) != (self._settings.api.machines == "node"):
+            return Unread.NOT_FOUND  # no failure of the API: as "api-error" it could keep a condemned host alive
         read = await self._reader.read(about.subject, deadline_seconds)
         if read.machine is not None:
             return read.machine
