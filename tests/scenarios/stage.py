@@ -40,6 +40,7 @@ class Stage:
         self._settings = settings
         self._listed, self._version = list(bed.hosts), 1
         self._altered: set[str] = set()
+        self._without_machine: set[str] = set()
 
     @classmethod
     @contextlib.contextmanager
@@ -71,6 +72,10 @@ class Stage:
         return chosen
 
     def _mend(self, host: Host) -> None:
+        if host.name in self._without_machine:
+            self.contents.make_machine(host.name)
+            self._without_machine.discard(host.name)
+            self._listed = []  # the roster names it by its uid
         self.contents.lift(host.name)
         if host.name in self._altered:
             self.bed.configure(host, self._settings)
@@ -96,6 +101,10 @@ class Stage:
         """Have it mended and booted anew for the next scenario; its /etc/pp-hostd."""
         self._altered.add(host.name)
         return host.etc
+
+    def delete_machine(self, host: Host) -> None:
+        self._without_machine.add(host.name)
+        self.contents.delete(self.contents.machines, host.name)
 
     def configure(self, host: Host, changes: Mapping[str, Any]) -> None:
         """Write its settings anew, with these changed."""

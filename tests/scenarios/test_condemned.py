@@ -55,7 +55,7 @@ def test_a_condemned_machine_resets_its_host_and_no_other(machine_stage: Stage) 
 def test_a_host_whose_machine_was_deleted_resets_itself(machine_stage: Stage) -> None:
     deleted, *peers = machine_stage.hosts(3)
     since_at = now()
-    machine_stage.contents.delete(machine_stage.contents.machines, deleted.name)
+    machine_stage.delete_machine(deleted)
     reset_within(deleted, since_at)
     assert "says not-found, and no peer says healthy" in says(deleted, "resetting this host")
     outlive(peers, 0)

@@ -128,12 +128,16 @@ class Contents:
         metadata = {"name": name, "labels": {LABEL: ""}, "annotations": _named_by_node(self.machines, name)}
         machine = self._replace(NODES, {"metadata": metadata, "status": status})
         if self.machines is not NODES:
-            spec = {"clusterName": "bed"} if self.machines is CAPI_MACHINES else {}
-            machine = self._replace(self.machines, {"metadata": {"name": name}, "spec": spec}, MACHINE_NAMESPACE)
-            reference = {"status": {"nodeRef": {"kind": "Node", "name": name}}}
-            self._ask("PATCH", self._path(self.machines, name) + "/status", reference)
+            machine = self.make_machine(name)
         subject = None if self.machines is NODES else f"{MACHINE_NAMESPACE}/{name}"
         return Member(name, subject, address, machine["metadata"]["uid"], since=1, until=None)
+
+    def make_machine(self, name: str) -> Json:
+        """A new machine, which refers to the Node of that name."""
+        spec = {"clusterName": "bed"} if self.machines is CAPI_MACHINES else {}
+        self._replace(self.machines, {"metadata": {"name": name}, "spec": spec}, MACHINE_NAMESPACE)
+        reference = {"status": {"nodeRef": {"kind": "Node", "name": name}}}
+        return self._ask("PATCH", self._path(self.machines, name) + "/status", reference)
 
     def _grant(self) -> None:
         """On a real control plane by RBAC."""
