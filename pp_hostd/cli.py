@@ -106,9 +106,9 @@ def _add_check_config(subparsers: argparse._SubParsersAction[_Parser]) -> None:
 
 def _check_config(arguments: argparse.Namespace) -> int:
     from pp_hostd import config
-    from pp_hostd.agent.commands.output import say, say_json
     from pp_hostd.config_error import ConfigError
     from pp_hostd.reference import promise_text
+    from pp_hostd.service.output import say, say_json
     from pp_hostd.timing import timeline
 
     try:

@@ -41,7 +41,7 @@ def toml_value(value: Any) -> str:
         return f'"{value}"'
     if isinstance(value, tuple):
         return f"[{', '.join(toml_value(item) for item in value)}]"
-    return f"{value:g}"
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}"
 
 
 def commented_file() -> str:

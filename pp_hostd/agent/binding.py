@@ -99,12 +99,13 @@ def standing(
     if not promises and ground.electorate is not None:
         versions = {ground.electorate.version}
     known = all(version in rosters for version in versions)
-    unpromised_uid = ground.machine.uid if ground.machine is not None and bond.watchdog is not None else None
     dry_run = settings.agent.mode == "dry-run" and memory.proof is not None
+    armed = bond.watchdog is not None or bool(promises) or dry_run
+    unpromised_uid = ground.machine.uid if ground.machine is not None and armed else None
     return Standing(
         node=ground.node,
         machine_uid=bond.bound_uid or unpromised_uid,
-        armed=bond.watchdog is not None or bool(promises) or dry_run,
+        armed=armed,
         # Rule 5: a shorter T is used at once, a longer one when it is stored.
         self_timeout_seconds=min(
             [settings.agent.self_timeout_seconds, *(promise.self_timeout_seconds for promise in promises)]

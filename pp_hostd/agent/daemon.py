@@ -11,7 +11,6 @@ import fcntl
 import gc
 import os
 import signal
-import socket
 import time
 from collections.abc import Coroutine, Iterator
 from dataclasses import replace
@@ -19,10 +18,8 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from pp_hostd import config
 from pp_hostd.agent.act import process
 from pp_hostd.agent.act.gate import GateFiles
-from pp_hostd.agent.act.notify import WATCHDOG, Notify, inherited_descriptors
 from pp_hostd.agent.act.reset import DryReset, Reset
 from pp_hostd.agent.act.watchdog import SoftwareOnly, adopt
 from pp_hostd.agent.act.watchdog_device import Trouble
@@ -30,15 +27,10 @@ from pp_hostd.agent.control_socket import ControlSocket
 from pp_hostd.agent.driver import Driver
 from pp_hostd.agent.hands import AgentHands
 from pp_hostd.agent.history import History
-from pp_hostd.agent.http_port import HttpPort
-from pp_hostd.agent.journal import Journal, Message, Priority
-from pp_hostd.agent.listening import serve
-from pp_hostd.agent.metric import Metric
-from pp_hostd.agent.metrics_server import MetricsServer
+from pp_hostd.agent.in_force import InForce, at_start, reloaded
 from pp_hostd.agent.orders import Orders
 from pp_hostd.agent.peer_server import PeerServer
-from pp_hostd.agent.recall import last_settings, recall
-from pp_hostd.agent.reload import reloaded
+from pp_hostd.agent.recall import recall
 from pp_hostd.agent.report import Extras, Report, report
 from pp_hostd.agent.rosters import Rosters
 from pp_hostd.agent.sense.boot import RECORD, boot_id
@@ -51,13 +43,17 @@ from pp_hostd.agent.witness import Witness
 from pp_hostd.errors import UserError
 from pp_hostd.model.bond import Gate, GateHeld
 from pp_hostd.model.promise import WatchdogKind
-from pp_hostd.model.settings import Settings
 from pp_hostd.model.verdict import Verdict
-from pp_hostd.peers.keys import load_keyring
-from pp_hostd.peers.signing import UNSIGNED, Keyring
+from pp_hostd.service.http_port import HttpPort
+from pp_hostd.service.journal import Journal, Message, Priority
+from pp_hostd.service.listening import serve
+from pp_hostd.service.metric import Metric
+from pp_hostd.service.metrics_server import MetricsServer
+from pp_hostd.service.notify import WATCHDOG, Notify, inherited_descriptors
 from pp_hostd.timing import judgement_gap_seconds, peer_read_seconds
 
 EXTEND_SECONDS = 30.0
+PAUSE_SECONDS = 5.0
 
 clock = partial(time.clock_gettime, time.CLOCK_BOOTTIME)
 
@@ -65,27 +61,36 @@ clock = partial(time.clock_gettime, time.CLOCK_BOOTTIME)
 def run(config_path: str) -> int:
     """The command `pp-hostd run`."""
     files = StateFiles()
-    os.makedirs(files.run_directory, 0o700, exist_ok=True)
     with _only_one(files.run_directory):
         try:
-            settings, refused = config.load(config_path).settings, ""
-            keyring = _keyring(settings)
+            in_force = at_start(config_path, files, boot_id(), clock())
         except UserError as error:
-            last = last_settings(files, boot_id(), clock())
-            if last is None:
-                raise
-            settings, keyring, refused = last, _keyring_or_silence(last), str(error)
-        return asyncio.run(_run(config_path, settings, keyring, files, refused))
+            _pause(str(error))
+            raise
+        return asyncio.run(_run(config_path, in_force, files))
 
 
-async def _run(config_path: str, settings: Settings, keyring: Keyring, files: StateFiles, refused: str) -> int:
-    return await Daemon(config_path, settings, keyring, files, refused).run()
+async def _run(config_path: str, in_force: InForce, files: StateFiles) -> int:
+    return await Daemon(config_path, in_force, files).run()
+
+
+def _pause(sentence: str) -> None:
+    """Nothing is armed, and the mistake takes a person to mend: systemd need not start us again at once."""
+    if os.environ.get("NOTIFY_SOCKET"):
+        notify = Notify(clock)
+        notify.judged(sentence)
+        notify.close()
+        time.sleep(PAUSE_SECONDS)
 
 
 @contextlib.contextmanager
 def _only_one(directory: str) -> Iterator[None]:
     """Two daemons would share a watchdog and a promise."""
-    descriptor = os.open(os.path.join(directory, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.makedirs(directory, 0o700, exist_ok=True)
+        descriptor = os.open(os.path.join(directory, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise UserError(f"{error.filename}: can't be made ({error.strerror})", "It runs as root, by systemd.") from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
@@ -95,29 +100,18 @@ def _only_one(directory: str) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _keyring(settings: Settings) -> Keyring:
-    return UNSIGNED if settings.peers.auth == "none" else load_keyring(settings.peers.key_file)
-
-
-def _keyring_or_silence(settings: Settings) -> Keyring:
-    """Without the cluster's key nobody understands this host; but what it reads itself still counts."""
-    try:
-        return _keyring(settings)
-    except UserError:
-        return Keyring((os.urandom(32),))
-
-
 class Daemon:
     """All parts of one agent, and how they hear of each other."""
 
-    def __init__(self, config_path: str, settings: Settings, keyring: Keyring, files: StateFiles, refused: str) -> None:
-        self._config_path, self._files, self._refused = config_path, files, refused
+    def __init__(self, config_path: str, in_force: InForce, files: StateFiles) -> None:
+        self._config_path, self._files = config_path, files
+        settings, keyring, self._not_in_force = in_force.settings, in_force.keyring, in_force.trouble
         self._journal, self._notify = Journal(), Notify(clock)
         hardened = process.lock_memory(), process.raise_priority(), process.shield_from_oom(), process.allow_sockets()
         self._troubles = [*filter(None, hardened)]
         self._leaving = False
         self._said = ""
-        boot, node = boot_id(), settings.agent.node_name or socket.gethostname()
+        boot, node = boot_id(), settings.agent.node_name
         gate = self._gate = GateFiles(files.run_directory)
         recalled = recall(files, gate, settings, boot, clock())
         self._set_aside = recalled.set_aside
@@ -145,6 +139,7 @@ class Daemon:
             journal=self._journal,
             show=self._showing.show,
             last_boot=recalled.last_boot,
+            last_boot_told=recalled.last_boot_told,
             clock=clock,
         )
         self.driver = Driver(
@@ -156,8 +151,8 @@ class Daemon:
             clock=clock,
             entropy=_entropy,
         )
-        read_seconds = peer_read_seconds(settings)
-        self._peers = PeerServer(node, keyring, self._witness, self._cluster.read_for_peer, clock, read_seconds)
+        read, read_seconds = self._cluster.read_for_peer, peer_read_seconds(settings)
+        self._peers = PeerServer(node, keyring, self._witness, read, clock, read_seconds, settings.api.machines)
 
     async def run(self) -> int:
         """Until a signal ends it: 0 when it left no promise behind, or a successor to keep it."""
@@ -205,7 +200,7 @@ class Daemon:
     def _look_at_gate(self) -> None:
         """The unit that holds the kubelet starts beside this one, and perhaps after it."""
         bond = self.driver.bond
-        if bond.gate is Gate.ABSENT and self._gate.state(self.driver.settings.agent, bond.boot)[0] is Gate.CLOSED:
+        if bond.gate is Gate.ABSENT and self._gate.state(bond.boot)[0] is Gate.CLOSED:
             self.senses.tell(GateHeld())
 
     def _unbound(self) -> bool:
@@ -222,11 +217,9 @@ class Daemon:
 
     def _begin(self) -> None:
         """Tell what the last boot and the last run left, and take the watchdog over, armed as it is."""
-        if self._refused:
-            told = f"this boot is armed, so it goes on with the settings of before: {self._refused}"
-            self._journal.say(Message.CONFIG_REFUSED, told, Priority.CRITICAL)
-        else:
-            self._hands.note("keeping the settings", self._files.save_settings(self.driver.settings))
+        if self._not_in_force:
+            self._journal.say(Message.CONFIG_REFUSED, self._not_in_force, Priority.CRITICAL)
+        self._hands.note("keeping the settings", self._files.save_settings(self.driver.settings))
         for sentence in self._set_aside:
             self._journal.say(Message.STATE_SET_ASIDE, sentence, Priority.WARNING)
         for sentence in self._troubles:
@@ -273,17 +266,17 @@ class Daemon:
     def _reload(self) -> None:
         self._notify.reloading()
         try:
-            settings, later = reloaded(self.driver.settings, config.load(self._config_path).settings)
-            keyring = _keyring(settings)
+            in_force = reloaded(self.driver.settings, self._config_path)
         except UserError as error:
             self._journal.say(Message.CONFIG_REFUSED, f"the old settings stay in force: {error}", Priority.ERROR)
         else:
-            self.driver.settings = self._hands.settings = settings
-            self._hands.keyring = self._peers.keyring = keyring
-            self._refused = ""
-            self._hands.note("keeping the settings", self._files.save_settings(settings))
-            rest = f"; these take effect at the next start: {', '.join(later)}" if later else ""
-            self._journal.say(Message.CONFIG_RELOADED, f"the settings were read again{rest}", Priority.NOTICE)
+            self.driver.settings = self._hands.settings = in_force.settings
+            self._hands.keyring = self._peers.keyring = in_force.keyring
+            self._not_in_force = in_force.trouble
+            self._showing.judgement_gap_seconds = judgement_gap_seconds(in_force.settings)
+            self._hands.note("keeping the settings", self._files.save_settings(in_force.settings))
+            sentence = "; ".join(filter(None, ("the settings were read again", in_force.trouble)))
+            self._journal.say(Message.CONFIG_RELOADED, sentence, Priority.NOTICE)
         self._notify.ready()
         self.senses.wake.set()
 
@@ -312,7 +305,7 @@ class Daemon:
         driver, verdict = self.driver, verdict or self._showing.verdict
         if verdict is None:
             raise UserError("the daemon has just started, and has not judged yet", "Ask again in a moment.")
-        found = (self._refused, *self._troubles, *self._cluster.troubles(), *self._hands.troubles.values())
+        found = (self._not_in_force, *self._troubles, *self._cluster.troubles(), *self._hands.troubles.values())
         extras = Extras(
             waiting_for=driver.waiting_for,
             answers=tuple(self.senses.answers),

@@ -34,6 +34,14 @@ from pp_hostd.model.verdict import Verdict
 
 News = Union[Evidence, BondEvent]
 _BOND_EVENTS = (Look, StoreEnded, WatchdogArmed, WatchdogDisarmed, StepFailed, GateHeld, GateOpened)
+_ENDED_BY: Mapping[type[Step], tuple[type[BondEvent], ...]] = {
+    LookAtNode: (Look,),
+    Store: (StoreEnded,),
+    Arm: (WatchdogArmed, StepFailed),
+    Disarm: (WatchdogDisarmed, StepFailed),
+    OpenGate: (GateOpened, StepFailed),
+}
+"""The outcomes of each step. Other news may come at any time: of a gate that is held, of a watchdog taken up again."""
 
 
 class Senses(Protocol):
@@ -125,7 +133,7 @@ class Driver:
         for each in news:
             if isinstance(each, _BOND_EVENTS):
                 self.bond = after(self.bond, each, self.settings.api.retry_seconds)
-                self._step = self._step if isinstance(each, GateHeld) else Wait("")
+                self._step = Wait("") if isinstance(each, _ENDED_BY.get(type(self._step), ())) else self._step
             else:
                 evidence.append(each)
         return evidence

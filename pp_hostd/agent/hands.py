@@ -8,13 +8,12 @@ from collections.abc import Coroutine
 from functools import partial
 from typing import Any, Callable
 
+from pp_hostd.agent.act.aside import aside
 from pp_hostd.agent.act.gate import GateFiles
-from pp_hostd.agent.act.notify import Notify
 from pp_hostd.agent.act.reset import SYNC_SECONDS, DryReset, Reset
 from pp_hostd.agent.act.watchdog import Watchdog, acquire
 from pp_hostd.agent.act.watchdog_device import CARD_RESET, Trouble
 from pp_hostd.agent.driver import News
-from pp_hostd.agent.journal import Journal, Message, Priority
 from pp_hostd.agent.kept import Kept
 from pp_hostd.agent.sense.boot import ending
 from pp_hostd.agent.sense.cluster import ClusterAccess
@@ -39,6 +38,8 @@ from pp_hostd.model.settings import Settings
 from pp_hostd.model.verdict import Verdict
 from pp_hostd.peers.message import MachineReference, Question
 from pp_hostd.peers.signing import Keyring
+from pp_hostd.service.journal import Journal, Message, Priority
+from pp_hostd.service.notify import Notify
 from pp_hostd.timing import TWO_GAPS
 
 
@@ -60,12 +61,13 @@ class AgentHands:
         journal: Journal,
         show: Callable[[Verdict], None],
         last_boot: str,
+        last_boot_told: bool,
         clock: Callable[[], float],
     ) -> None:
         self.settings, self.keyring = settings, keyring
         self.watchdog: Watchdog | None = None
         self.troubles: dict[str, str] = {}
-        self.last_boot = last_boot
+        self.last_boot, self._last_boot_told = last_boot, last_boot_told
         self._node, self._boot, self._clock = node, boot, clock
         self._senses, self._cluster, self._files, self._gate = senses, cluster, files, gate
         self._reset, self._notify, self._journal = reset, notify, journal
@@ -159,7 +161,7 @@ class AgentHands:
 
     def _tell_stored(self, record: AgentRecord) -> None:
         if isinstance(record, Armed):
-            self.note("remembering the enrolment", self._files.enrol(self._node))
+            self._start(self._enrol(), None)
             bound = record.self_timeout_seconds + 2 * record.watchdog_timeout_seconds
             sentence = f"promised: without a proof this host is dead after {bound:g} s (roster {record.roster_version})"
             self._journal.say(Message.PROMISE_STORED, sentence, Priority.NOTICE)
@@ -168,6 +170,9 @@ class AgentHands:
             self._journal.say(Message.GATE_CLOSED, sentence, Priority.NOTICE)
         else:
             self._journal.say(Message.PROMISE_WITHDRAWN, "the promise is withdrawn", Priority.NOTICE)
+
+    async def _enrol(self) -> None:
+        self.note("remembering the enrolment", await aside(partial(self._files.enrol, self._node)))
 
     async def _ask(self, peers: tuple[str, ...], uid: str) -> None:
         rosters = self._senses.current_rosters
@@ -196,7 +201,8 @@ class AgentHands:
 
     def _say_last_boot(self, boot_status: int) -> None:
         """The device alone knows it where the kernel shows no boot status elsewhere, and the last boot left no word."""
-        if boot_status & CARD_RESET and not self.last_boot:
+        if boot_status & CARD_RESET and not self._last_boot_told:
+            self._last_boot_told = True
             self.last_boot = "the last boot ended because its watchdog was not fed in time; it left no word why"
             self._journal.say(Message.LAST_BOOT, self.last_boot, Priority.WARNING)
 

@@ -24,10 +24,10 @@ def judge(
     settings: Settings, standing: Standing, memory: Memory, evidence: Iterable[Evidence], now: float, seed: int
 ) -> Judgement:
     """One finished judgement: only this feeds the watchdog (rule 2). The seed is new each time, for rule 3's choice."""
-    evidence = list(evidence)
+    evidence, inquiry = list(evidence), memory.inquiry
     for each in evidence:
         memory = _absorbed(settings, standing, memory, each)
-    memory = _after_answers(settings, memory, [each for each in evidence if isinstance(each, PeerAnswered)])
+    memory = _after_answers(settings, memory, inquiry, [each for each in evidence if isinstance(each, PeerAnswered)])
     memory = _without_lost_read(settings, standing, memory, now)
     if settings.agent.mode == DRY_RUN:
         memory = _pardoned(memory)
@@ -100,11 +100,14 @@ def _proven(memory: Memory, proof: Proof) -> Memory:
     return replace(memory, proof=proof, failed_reads=0, inquiry=None)
 
 
-def _after_answers(settings: Settings, memory: Memory, answers: Sequence[PeerAnswered]) -> Memory:
-    """Each peer counts once, however late or often it answers, and only if this inquiry asked it."""
-    inquiry = memory.inquiry
-    if inquiry is None or not answers:
+def _after_answers(
+    settings: Settings, memory: Memory, inquiry: Inquiry | None, answers: Sequence[PeerAnswered]
+) -> Memory:
+    """Each peer counts once, however late or often it answers, and only if this inquiry asked it. A read that came with
+    the answers may have ended it: then a younger "healthy" is still the better proof."""
+    if inquiry is None or not answers or memory.decision is not None:
         return memory
+    proof_at = memory.proof.at if memory.inquiry is None and memory.proof is not None else -math.inf
     awaited = set(inquiry.asked).difference(reply.peer for reply in inquiry.replies)
     replies: list[Reply] = []
     for each in answers:
@@ -112,12 +115,16 @@ def _after_answers(settings: Settings, memory: Memory, answers: Sequence[PeerAns
         if each.answer is None or each.peer not in awaited or each.began_at < inquiry.started_at:
             continue
         said, condemnation_id = weigh(each.answer, memory.lifted_id)
-        if said is Said.HEALTHY:  # rule 3: any "healthy" is proof, dated by the question (rule 1)
+        if (
+            said is Said.HEALTHY and each.began_at > proof_at
+        ):  # rule 3: any "healthy" is proof, dated by the question (rule 1)
             # The next read is due as after a read of one's own, even if one has failed beside the inquiry since.
             due = replace(memory, outage=None, check_at=each.began_at + settings.api.read_interval_seconds)
             return _proven(due, Proof(each.began_at, Source.PEER, each.peer))
         awaited.discard(each.peer)
         replies.append(Reply(each.peer, said, condemnation_id))
+    if memory.inquiry is None:
+        return memory
     return replace(memory, inquiry=replace(inquiry, replies=(*inquiry.replies, *replies)))
 
 

@@ -46,6 +46,11 @@ class Kept:
     memory: Memory
     bond: Bond
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether this boot is armed, or may have promised something."""
+        return self.bond.watchdog is not None or bool(self.bond.promises)
+
     def render(self) -> str:
         memory = self.memory
         return render(

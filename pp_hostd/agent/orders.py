@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from datetime import datetime, timezone
+from functools import partial
 from typing import Any, Callable
 
+from pp_hostd.agent.act.aside import aside
 from pp_hostd.agent.driver import Driver
-from pp_hostd.agent.journal import Journal, Message, Priority
 from pp_hostd.agent.senses import AgentSenses
 from pp_hostd.agent.state import StateFiles
 from pp_hostd.errors import UserError
 from pp_hostd.model.bond import Gate
 from pp_hostd.model.control import Maintenance, parse_control
-from pp_hostd.model.keys import MAINTENANCE
+from pp_hostd.model.keys import CONTROL, MAINTENANCE, NAMESPACE
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.record import render
+from pp_hostd.service.journal import Journal, Message, Priority
 
 Json = dict[str, Any]
 PATIENCE_SECONDS = 10.0
@@ -43,7 +45,7 @@ class Orders:
         if command == "maintenance-on":
             return await self._maintenance_on(arguments)
         if command == "maintenance-off":
-            return self._maintenance_off(arguments)
+            return await self._maintenance_off(arguments)
         if command == "gate-open":
             return await self._gate_open(arguments)
         raise UserError(f"this daemon knows no command {command!a}", "Is the command newer than the daemon?")
@@ -56,7 +58,7 @@ class Orders:
             raise UserError(f"this is no order: {order}")
         if order.until_wallclock <= datetime.now(timezone.utc):
             raise UserError(f"{render_moment(order.until_wallclock)} is over already", "Name a time to come.")
-        self._keep(order)
+        await self._keep(order)
         sentence = f"maintenance by {order.who} until {render_moment(order.until_wallclock)}: {order.why}"
         self._journal.say(Message.MAINTENANCE, sentence, Priority.NOTICE, who=order.who)
         await self._until(lambda: self._driver.bond.watchdog is None and not self._driver.bond.promises)
@@ -64,16 +66,23 @@ class Orders:
             return {"sentence": f"{sentence}; the promise is withdrawn and the watchdog disarmed"}
         return {"sentence": f"{sentence}; still armed: {self._driver.waiting_for or self._driver.bond.trouble}"}
 
-    def _maintenance_off(self, arguments: Mapping[str, Any]) -> Json:
-        if self._senses.maintenance is None:
-            return {"sentence": "there was no maintenance"}
-        self._keep(None)
-        who = str(arguments.get("who") or "somebody")[:200]
-        self._journal.say(Message.MAINTENANCE, f"{who} ended the maintenance", Priority.NOTICE, who=who)
-        return {"sentence": "the maintenance is over; the host is armed again when it has proof"}
+    async def _maintenance_off(self, arguments: Mapping[str, Any]) -> Json:
+        if self._senses.maintenance is not None:
+            await self._keep(None)
+            who = str(arguments.get("who") or "somebody")[:200]
+            self._journal.say(Message.MAINTENANCE, f"{who} ended the maintenance", Priority.NOTICE, who=who)
+            sentence = "the maintenance is over; the host is armed again when it has proof"
+        else:
+            sentence = "there was no maintenance of this host alone"
+        cluster = self._senses.ground().maintenance
+        if cluster is not None:
+            sentence += (
+                f"; the cluster's, by {cluster.who}, goes on until it is ended in ConfigMap {NAMESPACE}/{CONTROL}"
+            )
+        return {"sentence": sentence}
 
-    def _keep(self, order: Maintenance | None) -> None:
-        trouble = self._files.save_maintenance(order)
+    async def _keep(self, order: Maintenance | None) -> None:
+        trouble = await aside(partial(self._files.save_maintenance, order))
         if trouble:
             raise UserError(f"the order can't be kept: {trouble}")
         self._senses.maintenance = order

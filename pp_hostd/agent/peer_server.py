@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Callable
 
 from pp_hostd.agent.fresh_reads import FreshReads, Read
-from pp_hostd.agent.http_connection import Reply, Request
-from pp_hostd.agent.metric import Metric
 from pp_hostd.agent.witness import Statement, Witness
 from pp_hostd.model.answer import Answer, Health
 from pp_hostd.peers.message import Exchange, Refusal, parse_question
 from pp_hostd.peers.signing import Keyring
+from pp_hostd.service.http_connection import Reply, Request
+from pp_hostd.service.metric import Metric
 
 MAX_NONCES = 1024
 
@@ -28,13 +28,15 @@ class PeerServer:
         read: Read,
         clock: Callable[[], float],
         read_seconds: float,
+        machines: str,
     ) -> None:
-        """`me` is the name of this node, `read_seconds` what timing.peer_read_seconds says."""
+        """`me` is the name of this node, `read_seconds` what timing.peer_read_seconds says, `machines` the setting."""
         self.keyring = keyring
         self.answers: Counter[Health] = Counter()
         self.refusals: Counter[Refusal] = Counter()
         self._me = me
         self._read_seconds = read_seconds
+        self._about_nodes = machines == "node"
         self._reads = FreshReads(read, witness, clock)
         self._nonces: OrderedDict[str, None] = OrderedDict()
 
@@ -65,6 +67,9 @@ class PeerServer:
         exchange = parse_question(request.method, request.target, request.headers, self._me, self.keyring)
         if isinstance(exchange, Refusal):
             return exchange
+        if (exchange.question.about.namespace is None) != self._about_nodes:
+            # Silence: "api-error" could keep a condemned host alive, and "not-found" would condemn a healthy one.
+            return Refusal.ANOTHER_KIND
         if exchange.nonce in self._nonces:
             return Refusal.REPLAYED
         self._nonces[exchange.nonce] = None

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from pp_hostd import config
 from pp_hostd.agent.act.gate import GateFiles
-from pp_hostd.agent.act.watchdog_look import query
+from pp_hostd.agent.act.watchdog_look import boot_status
+from pp_hostd.agent.kept import Kept
 from pp_hostd.agent.rosters import Rosters
-from pp_hostd.agent.sense.boot import last_boot
+from pp_hostd.agent.sense.boot import history, last_boot
 from pp_hostd.agent.state import Sentences, StateFiles
-from pp_hostd.errors import UserError
 from pp_hostd.model.bond import Bond, Gate
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.memory import Memory
@@ -21,41 +20,46 @@ from pp_hostd.model.settings import Settings
 
 @dataclass(frozen=True)
 class Recalled:
-    """`set_aside` tells which files could not be relied on; `last_boot` why the last boot ended, if that is known."""
+    """`set_aside` tells which files could not be relied on; `last_boot` why the last boot ended, if that is known and
+    was not told yet; `last_boot_told` whether it is, now or by an earlier run."""
 
     memory: Memory
     bond: Bond
     rosters: Rosters
     maintenance: Maintenance | None
     last_boot: str
+    last_boot_told: bool
     set_aside: Sentences
 
 
 def recall(files: StateFiles, gate: GateFiles, settings: Settings, boot: str, now: float) -> Recalled:
     """Rule 6: a restarted daemon neither forgets nor gains time. To be called before a reset's record is opened."""
-    state, gate_told = gate.state(settings.agent, boot)
+    state, gate_told = gate.state(boot)
     kept, kept_told = files.load(boot, state, now)
+    if _relies_on_taint(settings) and kept is None and not (*gate_told, *kept_told) and state is Gate.ABSENT:
+        # Only the first run in a boot knows that nothing was started in it by another setting.
+        state, gate_told = Gate.CLOSED, tuple(filter(None, (gate.hold_by_taint(boot),)))
     rosters, rosters_told = files.load_rosters()
     maintenance, maintenance_told = files.load_maintenance()
     with contextlib.suppress(OSError):  # then it is told that the record can't be opened
         os.makedirs(files.var_directory, 0o700, exist_ok=True)
-    last = last_boot(files.var_directory, boot, query(settings.watchdog.device).boot_status)
+    last = last_boot(files.var_directory, boot, boot_status(settings.watchdog.device))
     last_told = (last.trouble,) if last.trouble else ()
     return Recalled(
-        memory=Memory() if kept is None else kept.memory,
+        memory=Memory() if kept is None else _owed(kept),
         bond=Bond(boot, state) if kept is None else kept.bond,
         rosters=Rosters(*rosters),
         maintenance=maintenance,
         last_boot=last.sentence or "",
+        last_boot_told=any(one.told_in == boot for one in history(files.var_directory)),
         set_aside=(*gate_told, *kept_told, *rosters_told, *maintenance_told, *last_told),
     )
 
 
-def last_settings(files: StateFiles, boot: str, now: float) -> Settings | None:
-    """Those that this boot is bound under, if it is: a mistake in /etc must not leave an armed host unfed."""
-    kept, _ = files.load(boot, Gate.ABSENT, now)
-    if kept is None or (kept.bond.watchdog is None and not kept.bond.promises):
-        return None
-    with contextlib.suppress(UserError):
-        return config.load(files.settings_path).settings
-    return None
+def _relies_on_taint(settings: Settings) -> bool:
+    return settings.agent.gate == "taint" and settings.agent.mode == "enforce"
+
+
+def _owed(kept: Kept) -> Memory:
+    """What a dry run decided, an unbound host does not owe: nobody counts on its death."""
+    return kept.memory if kept.is_bound else replace(kept.memory, decision=None)

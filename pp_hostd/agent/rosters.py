@@ -31,7 +31,10 @@ class Rosters(Mapping[int, "tuple[str, ...]"]):
         """That roster, and of the present ones those alone that hold one of these versions and it does not."""
         lacking = [version for version in versions if isinstance(roster.as_of(version), Unreadable)]
         needed = [old for old in self._known if any(old.oldest <= version <= old.version for version in lacking)]
-        return Rosters(roster, *needed)
+        newer = Rosters(roster, *needed)
+        for version in versions:
+            newer.get(version)  # or nobody would be found whom a judgement by the present ones is about to ask
+        return newer
 
     def members(self, names: Iterable[str]) -> list[Member]:
         """The nodes of these names, with their newest addresses."""

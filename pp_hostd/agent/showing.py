@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 from typing import Callable
 
-from pp_hostd.agent.act.notify import Notify
 from pp_hostd.agent.history import History
-from pp_hostd.agent.journal import Journal, Message, Priority
-from pp_hostd.agent.metric import Metric
-from pp_hostd.agent.metrics_server import Health
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.verdict import State, Verdict
+from pp_hostd.service.journal import Journal, Message, Priority
+from pp_hostd.service.metric import Metric
+from pp_hostd.service.metrics_server import Health
+from pp_hostd.service.notify import Notify
 
 PRIORITIES = {
     State.SUSPECT: Priority.WARNING,
@@ -41,7 +41,7 @@ class Showing:
         self._journal, self._notify, self._history = journal, notify, history
         self._report, self._clock = report, clock
         self._reported_at = 0.0
-        self._judgement_gap_seconds = judgement_gap_seconds
+        self.judgement_gap_seconds = judgement_gap_seconds
         self._judgements = self._feeds = 0
 
     def show(self, verdict: Verdict) -> None:
@@ -88,5 +88,5 @@ class Showing:
     def health(self) -> Health:
         """Whether this program does its work, which is to judge in time; the host's own state is in the metrics."""
         verdict = self.verdict
-        late = verdict is None or self._clock() > verdict.at + self._judgement_gap_seconds
+        late = verdict is None or self._clock() > verdict.at + self.judgement_gap_seconds
         return Health(not late, "no judgement in time" if late or verdict is None else verdict.sentence)

@@ -60,6 +60,14 @@ class StateFiles:
         kept, told = load_record(self._run("state"), MAX_CHARACTERS, lambda text: parse_kept(text, boot, gate, now))
         return (None if kept is None else replace(kept, memory=kept.memory.resumed())), told
 
+    def is_bound(self, boot: str, now: float) -> bool:
+        """Whether this boot is bound, as far as is known. Sets nothing aside: `load` does, and tells."""
+        try:
+            kept = parse_kept(read_whole(self._run("state"), MAX_CHARACTERS), boot, Gate.ABSENT, now)
+        except FileError:
+            return False
+        return isinstance(kept, Kept) and kept.is_bound
+
     def save_rosters(self, rosters: Iterable[Roster]) -> str:
         """Keep these, and no others: the newest, and those older ones of which a version may be promised (rule 5)."""
         texts = {roster.version: roster.render() for roster in rosters}

@@ -15,9 +15,11 @@ from pp_hostd.kube.resources import Resource
 from pp_hostd.kube.transport import Request, Transport
 
 Json = dict[str, Any]
+Keep = Callable[[Json], Any]
+"""What is to be held of an object, made of all of it."""
 
 REPLY_LIMIT_BYTES = 8 * 1024 * 1024
-PAGE_SIZE = 500
+PAGE_SIZE = 100  # a page is held as JSON, many times its size; of Nodes with all their images it is 1 or 2 MB
 MAX_PAGES = 1000
 MERGE_PATCH = "application/merge-patch+json"
 
@@ -34,10 +36,15 @@ class Page:
 
 @dataclass(frozen=True)
 class Listing:
-    """A whole list, and the resourceVersion from which a watch goes on."""
+    """A whole list of what was kept of each object, and the resourceVersion from which a watch goes on."""
 
-    items: list[Json]
+    items: list[Any]
     resource_version: str
+
+
+def whole(api_object: Json) -> Json:
+    """Keeps all of an object."""
+    return api_object
 
 
 class ApiClient:
@@ -77,9 +84,13 @@ class ApiClient:
         label_selector: str = "",
         field_selector: str = "",
         page_size: int = PAGE_SIZE,
+        keep: Keep = whole,
     ) -> Listing:
-        """Read all objects that match, page by page. The pages show one state of the cluster."""
-        items: list[Json] = []
+        """Read all objects that match, page by page. The pages show one state of the cluster.
+
+        Of thousands of objects no more is held than what `keep` makes of each.
+        """
+        items: list[Any] = []
         token = ""
         for _ in range(MAX_PAGES):
             page = await self.page(
@@ -90,7 +101,7 @@ class ApiClient:
                 limit=page_size,
                 continue_token=token,
             )
-            items += page.items
+            items += map(keep, page.items)
             token = page.continue_token
             if not token:
                 return Listing(items, page.resource_version)

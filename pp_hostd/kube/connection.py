@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import h11
 
+from pp_hostd.kube.outcome import Garbage
 from pp_hostd.kube.stream import Stream
 from pp_hostd.model.endpoint import Endpoint
 
@@ -85,6 +86,8 @@ class Connection:
                 if self._ended:
                     raise Broken(f"the server closed the connection {self._how_far()}") from None
                 raise
+            except ValueError:  # what h11 before 0.15 lets through of a length of thousands of digits
+                raise Garbage("its reply is not HTTP: bad Content-Length") from None
             if isinstance(event, h11.Event):
                 return event
             data = await self._stream.receive()

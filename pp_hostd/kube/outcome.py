@@ -53,3 +53,13 @@ class ApiError(Exception):
 
     def __repr__(self) -> str:
         return f"ApiError({self.outcome.name}, {self.sentence!r})"
+
+
+def is_missing(error: ApiError) -> bool:
+    """Whether the API itself says that there is no such object."""
+    return error.outcome is Outcome.NOT_FOUND and error.reason == "NotFound"
+
+
+def is_unserved(error: ApiError) -> bool:
+    """Whether nothing is served under that path: it says nothing about any object."""
+    return error.outcome is Outcome.NOT_FOUND and not is_missing(error)

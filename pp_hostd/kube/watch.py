@@ -10,9 +10,9 @@ import enum
 import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Union
+from typing import Any, Union
 
-from pp_hostd.kube.client import ApiClient, Json, decode, selection
+from pp_hostd.kube.client import ApiClient, Keep, decode, selection, whole
 from pp_hostd.kube.connection import Connection
 from pp_hostd.kube.deadline import Deadline, TimedOut
 from pp_hostd.kube.failure import from_exception, quoted
@@ -36,18 +36,19 @@ class ChangeKind(enum.Enum):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All objects that match, as one list: replaces everything the watch said before."""
+    """What was kept of all objects that match, as one list: replaces everything the watch said before."""
 
-    items: list[Json]
+    items: list[Any]
     resource_version: str
 
 
 @dataclass(frozen=True)
 class Change:
-    """One object was added, modified or deleted."""
+    """One object was added, modified or deleted; `object` is what was kept of it."""
 
     kind: ChangeKind
-    object: Json
+    object: Any
+    resource_version: str
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,12 @@ async def watch(
     resource_version: str | None = None,
     timeout_seconds: int = TIMEOUT_SECONDS,
     inactivity_seconds: float = INACTIVITY_SECONDS,
+    keep: Keep = whole,
 ) -> AsyncIterator[Event]:
-    """Every change from `resource_version` on, or a Snapshot first. Ends only when its consumer stops."""
+    """Every change from `resource_version` on, or a Snapshot first. Ends only when its consumer stops.
+
+    What `keep` makes of an object is all that is held of it, from when it is read.
+    """
     what = f"watching {resource.describe(namespace)}"
     version = resource_version
     query = {
@@ -93,14 +98,18 @@ async def watch(
         try:
             if version is None:
                 listing = await client.list(
-                    resource, namespace=namespace, label_selector=label_selector, field_selector=field_selector
+                    resource,
+                    namespace=namespace,
+                    label_selector=label_selector,
+                    field_selector=field_selector,
+                    keep=keep,
                 )
                 version = listing.resource_version
                 yield Snapshot(listing.items, version)
             connection = await client.open_watch(resource, namespace, {**query, "resourceVersion": version})
             try:
-                async for event in _events(connection, resource, what, inactivity_seconds):
-                    version = _version(event)
+                async for event in _events(connection, resource, what, inactivity_seconds, keep):
+                    version = event.resource_version
                     pause_seconds = FIRST_PAUSE_SECONDS
                     yield event
             finally:
@@ -115,13 +124,13 @@ async def watch(
 
 
 async def _events(
-    connection: Connection, resource: Resource, what: str, inactivity_seconds: float
+    connection: Connection, resource: Resource, what: str, inactivity_seconds: float, keep: Keep
 ) -> AsyncIterator[Change | Bookmark]:
     """The events of one stream until the server ends it. One that breaks, stalls or talks nonsense is an ApiError."""
     url = connection.endpoint.url
     try:
         async for line in _lines(connection, inactivity_seconds):
-            yield _event(line, resource, what, url)
+            yield _event(line, resource, what, url, keep)
     except WIRE_ERRORS as error:
         outcome, detail = from_exception(error)
         if isinstance(error, TimedOut):
@@ -147,7 +156,7 @@ async def _lines(connection: Connection, inactivity_seconds: float) -> AsyncIter
             yield line
 
 
-def _event(line: bytearray, resource: Resource, what: str, url: str) -> Change | Bookmark:
+def _event(line: bytearray, resource: Resource, what: str, url: str, keep: Keep) -> Change | Bookmark:
     event = decode(line)
     kind, found = event.get("type"), event.get("object")
     if not isinstance(found, dict):
@@ -165,13 +174,10 @@ def _event(line: bytearray, resource: Resource, what: str, url: str) -> Change |
     if kind == "BOOKMARK":
         return Bookmark(version)
     try:
-        return Change(ChangeKind(kind), found)
+        change = ChangeKind(kind)
     except ValueError:
         raise Garbage(f"an event of the unknown type {kind!r}") from None
-
-
-def _version(event: Change | Bookmark) -> str:
-    return event.resource_version if isinstance(event, Bookmark) else str(event.object["metadata"]["resourceVersion"])
+    return Change(change, keep(found), version)
 
 
 def _jitter() -> float:

@@ -8,104 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from pp_hostd.model.address import is_address
-from pp_hostd.model.endpoint import parse_endpoint
-from pp_hostd.model.record import NAME, UNIT, Form
+from pp_hostd.model.allowed import AbsolutePath, Address, Allowed, Choice, Flag, Number, Servers, Share, Text, Whole
+from pp_hostd.model.record import NAME, UNIT
 
 T = TypeVar("T")
-Accepted = TypeVar("Accepted", covariant=True)
-
-
-class Allowed(Protocol[Accepted]):
-    """What a setting may be. Its `str` completes the sentence "must be ..."."""
-
-    def accept(self, value: object) -> Accepted | None:
-        """The setting's value for a TOML value, or None if that is not allowed."""
-
-
-@dataclass(frozen=True)
-class Number:
-    low: float
-    high: float
-
-    def accept(self, value: object) -> float | None:
-        if not isinstance(value, (int, float)) or isinstance(value, bool):
-            return None
-        return float(value) if self.low <= value <= self.high else None  # which no NaN is
-
-    def __str__(self) -> str:
-        return f"a number from {self.low:g} to {self.high:g}"
-
-
-@dataclass(frozen=True)
-class Whole:
-    low: int
-    high: int
-
-    def accept(self, value: object) -> int | None:
-        return value if type(value) is int and self.low <= value <= self.high else None
-
-    def __str__(self) -> str:
-        return f"a whole number from {self.low} to {self.high}"
-
-
-@dataclass(frozen=True)
-class AbsolutePath:
-    def accept(self, value: object) -> str | None:
-        return value if isinstance(value, str) and value.startswith("/") and value.isprintable() else None
-
-    def __str__(self) -> str:
-        return "a path that begins with /"
-
-
-@dataclass(frozen=True)
-class Choice:
-    words: tuple[str, ...]
-
-    def accept(self, value: object) -> str | None:
-        return value if isinstance(value, str) and value in self.words else None
-
-    def __str__(self) -> str:
-        return f"one of {', '.join(self.words)}"
-
-
-@dataclass(frozen=True)
-class Text:
-    """Text of a form from model/record.py, or nothing."""
-
-    form: Form
-
-    def accept(self, value: object) -> str | None:
-        return value if isinstance(value, str) and (not value or self.form.pattern.fullmatch(value)) else None
-
-    def __str__(self) -> str:
-        return f"{self.form.called}, or empty"
-
-
-@dataclass(frozen=True)
-class Address:
-    """An address of this host to listen on."""
-
-    def accept(self, value: object) -> str | None:
-        return value if isinstance(value, str) and (not value or is_address(value)) else None
-
-    def __str__(self) -> str:
-        return "an IPv4 or IPv6 address, or empty"
-
-
-@dataclass(frozen=True)
-class Servers:
-    """API servers by address literal or host name."""
-
-    def accept(self, value: object) -> tuple[str, ...] | None:
-        if not isinstance(value, list) or not all(isinstance(url, str) and parse_endpoint(url) for url in value):
-            return None
-        return tuple(value)
-
-    def __str__(self) -> str:
-        return 'a list of https URLs like "https://192.0.2.10:6443" or "https://[2001:db8::10]"'
 
 
 def setting(default: T, *, allowed: Allowed[T], consequence: str, unit: str = "") -> T:
@@ -257,6 +165,72 @@ class Agent:
 class Leader:
     """When the leader may declare the workloads of a host dead."""
 
+    kubeconfig: str = setting(
+        "/etc/pp-hostd/leader.kubeconfig",
+        allowed=AbsolutePath(),
+        consequence="The leader's own credentials; without them no node is ever given up, and none comes back.",
+    )
+    mode: str = setting(
+        "enforce",
+        allowed=Choice(("enforce", "dry-run")),
+        consequence="A dry run plans and reports, and writes nothing but the roster and the Lease.",
+    )
+    strategy: str = setting(
+        "node-delete",
+        allowed=Choice(("node-delete", "out-of-service", "resources")),
+        consequence="How workloads are freed: delete the Node, its pods and attachments, and make it anew; taint the "
+        "Node out-of-service for a while; or delete only its pods and attachments.",
+    )
+    lease_seconds: float = setting(
+        15.0,
+        unit="seconds",
+        allowed=Number(5, 120),
+        consequence="A leader that could not renew its Lease for that long has stopped, and another one may begin.",
+    )
+    start_grace_seconds: float = setting(
+        10.0,
+        unit="seconds",
+        allowed=Number(0, 3600),
+        consequence="For so long after it began to lead, a leader condemns nobody: what it sees may still settle.",
+    )
+    max_unhealthy: str = setting(
+        "40%",
+        allowed=Share(),
+        consequence="With more nodes than these asked for at once, something else is wrong: nobody is condemned.",
+    )
+    max_at_once: int = setting(
+        3,
+        unit="nodes",
+        allowed=Whole(1, 1000),
+        consequence="So many nodes are worked on at the same time; others wait their turn.",
+    )
+    cool_down_seconds: float = setting(
+        300.0,
+        unit="seconds",
+        allowed=Number(0, 86400),
+        consequence="After more than max_unhealthy were asked for, nobody is condemned for that long.",
+    )
+    accept_software_only: bool = setting(
+        False,
+        allowed=Flag(),
+        consequence="Trusts hosts without any watchdog to reset themselves: a hung kernel does not, and then there are "
+        "two copies.",
+    )
+    deletions_per_second: float = setting(
+        20.0,
+        allowed=Number(0.1, 1000),
+        consequence="How fast the pods and attachments of a dead node are deleted; slower spares the API.",
+    )
+    metrics_address: str = setting(
+        "127.0.0.1",
+        allowed=Address(),
+        consequence="Where the leader's /metrics and /healthz are served; other than loopback shows them to others.",
+    )
+    metrics_port: int = setting(
+        9480,
+        allowed=Whole(0, 65535),
+        consequence="The port of the leader's /metrics and /healthz; 0 serves neither.",
+    )
     # With the bounds of the timeouts above, 1 s is more than two clocks can drift apart at 1000 ppm.
     margin_seconds: float = setting(
         2.0,

@@ -76,7 +76,10 @@ async def _reply(loop: asyncio.AbstractEventLoop, sock: socket.socket, http: h11
     head: h11.Response | None = None
     body, received_bytes = bytearray(), 0
     while True:
-        event = http.next_event()
+        try:
+            event = http.next_event()
+        except ValueError:  # what h11 before 0.15 lets through of a length of thousands of digits
+            raise Garbage("its reply is not HTTP: bad Content-Length") from None
         if event is h11.NEED_DATA:
             data = await loop.sock_recv(sock, CHUNK_BYTES)
             if not data:

@@ -12,7 +12,8 @@ import stat
 
 from pp_hostd.errors import UserError
 from pp_hostd.files import read_whole
-from pp_hostd.peers.signing import Keyring
+from pp_hostd.model.settings import Peers
+from pp_hostd.peers.signing import UNSIGNED, Keyring
 
 LIMIT_BYTES = 4096
 LEAST_BYTES = 32
@@ -22,6 +23,11 @@ MAKE_ONE = "To make a key, once for the cluster: head -c 32 /dev/urandom | base6
 
 class KeyFileError(UserError):
     """A key file that can't be used; the message begins with its path."""
+
+
+def keyring_of(peers: Peers) -> Keyring:
+    """What this host signs with, by its settings."""
+    return UNSIGNED if peers.auth == "none" else load_keyring(peers.key_file)
 
 
 def load_keyring(path: str) -> Keyring:

@@ -38,6 +38,7 @@ class Refusal(enum.Enum):
     MALFORMED = (400, "the headers PP-Hostd-From, -To and -Nonce must hold two names of nodes and one word")
     WRONG_SIGNATURE = (403, "the signature is missing or wrong: both nodes need the same peer key")
     NOT_ME = (421, "the question is for another node: this one has another name")
+    ANOTHER_KIND = (422, "machines are of another kind here: the setting api.machines differs on both nodes")
     REPLAYED = (409, "a question with this nonce was asked before")
 
     @property

@@ -9,12 +9,11 @@ from pathlib import Path
 from pp_hostd.agent.rosters import Rosters
 from pp_hostd.agent.sense.cluster import ClusterAccess
 from pp_hostd.agent.senses import AgentSenses
-from pp_hostd.agent.witness import Unread, Witness
+from pp_hostd.agent.witness import Witness
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.kubeconfig import load
 from pp_hostd.kube.resources import NODES
 from pp_hostd.model.settings import Settings
-from pp_hostd.peers.message import MachineReference
 from tests.harness.embedded import EmbeddedCluster
 
 NODE = "worker-1"
@@ -45,13 +44,3 @@ async def test_a_look_without_credentials_fails_and_says_why(tmp_path: Path) -> 
     assert (look.node, look.missing) == (None, False)
     assert "no credential for the API" in look.failure
     assert "absent: does not exist" in look.failure
-
-
-async def test_a_question_about_another_kind_of_machine_is_no_failure_of_the_api() -> None:
-    with EmbeddedCluster.start() as cluster:
-        cluster_access = access(str(cluster.kubeconfig()))
-        await cluster_access.look()
-        about = MachineReference("machines", NODE, "uid")
-        outcome = await cluster_access.read_for_peer(about, 5.0)
-        await cluster_access.close()
-    assert outcome is Unread.NOT_FOUND

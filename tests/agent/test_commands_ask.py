@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from pp_hostd.agent.http_port import HttpPort
 from pp_hostd.agent.peer_server import PeerServer
 from pp_hostd.agent.state import StateFiles
 from pp_hostd.agent.witness import ReadOutcome, Witness
@@ -20,6 +19,7 @@ from pp_hostd.model.machine import Machine
 from pp_hostd.model.roster import Member, Roster
 from pp_hostd.peers.keys import load_keyring
 from pp_hostd.peers.message import MachineReference
+from pp_hostd.service.http_port import HttpPort
 from tests.agent.command_line import daemon, make_host, run, run_json
 from tests.agent.values import GROUND, UID, judged
 from tests.harness.isolated import isolated
@@ -56,7 +56,7 @@ async def peer(key_file: Path) -> AsyncIterator[Witness]:
 
     witness = Witness("token")
     witness.listed()
-    port = HttpPort(PeerServer("b", load_keyring(str(key_file)), witness, read, clock, 1.5).respond)
+    port = HttpPort(PeerServer("b", load_keyring(str(key_file)), witness, read, clock, 1.5, "node").respond)
     await port.listen("127.0.0.1", PORT)
     try:
         yield witness

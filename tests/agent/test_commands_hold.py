@@ -11,7 +11,6 @@ from pp_hostd.agent.act.gate import GateFiles
 from pp_hostd.agent.sense.boot import boot_id
 from pp_hostd.agent.state import RUN_DIRECTORY, StateFiles
 from pp_hostd.model.bond import Gate
-from pp_hostd.model.settings import Agent
 from tests.agent.command_line import make_host, run, start
 from tests.agent.values import judged
 from tests.harness.isolated import isolated
@@ -45,7 +44,7 @@ async def test_the_kubelet_is_held_until_the_daemon_opens_in_this_boot(tmp_path:
     files.save_report(judged())  # of another boot
     holder = await start("gate", "hold", "--config", configuration(tmp_path), PATH=without_systemctl(tmp_path))
     assert await held(holder) == "kubelet.service is held: pp-hostd has not reported in this boot yet"
-    assert gate.state(Agent(), boot_id()) == (Gate.CLOSED, ())
+    assert gate.state(boot_id()) == (Gate.CLOSED, ())
     files.save_report({**judged(), "boot": boot_id(), "sentence": "not armed: there is no roster yet"})
     assert await held(holder) == "kubelet.service is held: not armed: there is no roster yet"
     (Path(RUN_DIRECTORY) / "gate-open").write_text("damage")
@@ -84,7 +83,7 @@ async def test_a_kubelet_that_runs_already_is_not_said_to_be_held(tmp_path: Path
     path = without_systemctl(tmp_path, exit_inactive="81234567")
     result = await run("gate", "hold", "--config", configuration(tmp_path), PATH=path)
     assert (result.code, "kubelet.service has run in this boot already" in result.output) == (0, True)
-    assert GateFiles(RUN_DIRECTORY).state(Agent(), boot_id()) == (Gate.ABSENT, ())
+    assert GateFiles(RUN_DIRECTORY).state(boot_id()) == (Gate.ABSENT, ())
 
 
 @isolated
@@ -95,7 +94,7 @@ async def test_a_kubelet_that_never_ran_is_held(tmp_path: Path) -> None:
     assert (await held(holder)).startswith("kubelet.service is held")
     holder.kill()
     await holder.communicate()
-    assert GateFiles(RUN_DIRECTORY).state(Agent(), boot_id()) == (Gate.CLOSED, ())
+    assert GateFiles(RUN_DIRECTORY).state(boot_id()) == (Gate.CLOSED, ())
 
 
 @isolated

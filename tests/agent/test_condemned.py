@@ -8,10 +8,13 @@ import pytest
 
 from pp_hostd.agent.sense.condemned import CondemnedWatch
 from pp_hostd.kube.client import ApiClient
+from pp_hostd.kube.kubeconfig import Kubeconfig
+from pp_hostd.kube.resources import NODES
 from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.keys import CONDEMNED
+from tests.agent.interrupted import BROKEN_OFF, Interrupted
 from tests.agent.objects import KINDS, Home, boottime, running, until
-from tests.contract.objects import uid_of
+from tests.contract.objects import sample, uid_of
 from tests.harness.trouble import TroubleServer
 from tests.kube.conftest import Dial
 
@@ -122,3 +125,15 @@ async def test_machines_that_are_not_served_are_looked_for_again_after_a_pause(
     assert targets == [f"/apis/cluster.x-k8s.io/{version}" for version in ("v1beta2", "v1beta1", "v1beta2")]
     assert "not found" in heard.watch.trouble
     assert heard.lists == 0
+
+
+async def test_a_watch_that_goes_on_after_an_interruption_hides_no_other_trouble(kubeconfig: Kubeconfig) -> None:
+    unreadable = sample(NODES, "worker-1", labels={CONDEMNED: ""})
+    unreadable["metadata"].update(uid="uid", resourceVersion="1")
+    client = Interrupted(kubeconfig, unreadable)
+    heard = Heard(Home(client, "node", "default"))
+    async with running(heard.watch.run()):
+        await until(lambda: heard.watch.trouble == BROKEN_OFF, "the interruption is reported")
+        client.going_on.set()
+        await until(lambda: heard.watch.trouble != BROKEN_OFF, "it is over")
+    assert heard.watch.trouble.startswith("machine worker-1: the condemnation is unreadable: ")

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pp_hostd.model.bond import Gate
 from pp_hostd.model.evidence import WatchedCondemned
 from pp_hostd.model.promise import Armed, GateClosed, Withdrawn
-from tests.agent.virtual_node import BOOT, MACHINE, UID, VirtualHost
+from pp_hostd.model.settings import Settings
+from tests.agent.virtual_node import BOOT, MACHINE, UID, WATCHDOG, VirtualHost
 
 IN_A_TURN = ("feed", "reset", "remember", "read", "ask")
 
@@ -114,6 +115,18 @@ def test_stopped_it_withdraws_then_disarms() -> None:
     assert host.api.node is not None and host.api.node.agent == Withdrawn(BOOT)
 
 
+def test_a_dry_run_asks_its_peers_too() -> None:
+    """Or it would say of every outage that this host would be reset."""
+    settings = Settings(agent=replace(Settings().agent, mode="dry-run"))
+    host = VirtualHost(settings, gate=Gate.ABSENT)
+    host.run(3.0)
+    for _ in range(60):  # the reads are lost; the peers, who are asked, vouch for it
+        for flight in list(host.flights):
+            host.lose(flight)
+        host.advance(0.5)
+    assert "ask" in host.acts and "reset" not in host.acts
+
+
 def test_what_is_waited_for_is_shown() -> None:
     host = VirtualHost()
     host.api.change(freeing=7)
@@ -152,3 +165,10 @@ def test_restarted_between_arming_and_promising_in_an_outage_it_is_disarmed_and_
     host.restart()
     host.advance(60.0)
     assert host.watchdog is None and "reset" not in host.acts
+
+
+def test_news_of_the_watchdog_that_was_taken_up_again_does_not_end_the_look_under_way() -> None:
+    host = promised()
+    host.restart()
+    host.tell(WATCHDOG)
+    assert steps(host) == ["look"]

@@ -12,10 +12,8 @@ import pytest
 
 from pp_hostd.agent.act.gate import GateFiles
 from pp_hostd.model.bond import Gate
-from pp_hostd.model.settings import Agent
 from tests.agent.values import BOOT
 
-HOLD, TAINT, NONE = Agent(gate="hold"), Agent(gate="taint"), Agent(gate="none")
 HOLDER = "import sys; from pp_hostd.agent.act.gate import GateFiles; print(GateFiles(sys.argv[1]).hold(sys.argv[2]))"
 
 
@@ -40,17 +38,18 @@ def gone(holder: subprocess.Popen[str]) -> None:
     holder.communicate()
 
 
-def state(gate: GateFiles, settings: Agent = HOLD, boot: str = BOOT) -> Gate:
-    return gate.state(settings, boot)[0]
+def state(gate: GateFiles, boot: str = BOOT) -> Gate:
+    return gate.state(boot)[0]
 
 
-@pytest.mark.parametrize(("settings", "expected"), [(HOLD, Gate.ABSENT), (TAINT, Gate.CLOSED), (NONE, Gate.ABSENT)])
-def test_without_a_holder_only_the_taint_is_a_gate(gate: GateFiles, settings: Agent, expected: Gate) -> None:
-    assert gate.state(settings, BOOT) == (expected, ())
+def test_without_a_holder_there_is_no_gate(gate: GateFiles) -> None:
+    assert gate.state(BOOT) == (Gate.ABSENT, ())
 
 
-def test_a_dry_run_relies_on_no_taint(gate: GateFiles) -> None:
-    assert state(gate, Agent(gate="taint", mode="dry-run")) is Gate.ABSENT
+def test_who_relies_on_the_taint_says_so_for_this_boot(gate: GateFiles) -> None:
+    assert gate.hold_by_taint(BOOT) == ""
+    assert gate.state(BOOT) == (Gate.CLOSED, ())
+    assert state(gate, boot="another-boot") is Gate.ABSENT
 
 
 def test_who_was_held_stays_held_when_the_holder_is_gone(gate: GateFiles, holder: subprocess.Popen[str]) -> None:
@@ -60,13 +59,12 @@ def test_who_was_held_stays_held_when_the_holder_is_gone(gate: GateFiles, holder
     assert not gate.is_open(BOOT)
 
 
-@pytest.mark.parametrize("settings", [HOLD, TAINT, NONE])
-def test_what_is_open_stays_open_in_this_boot(gate: GateFiles, settings: Agent) -> None:
+def test_what_is_open_stays_open_in_this_boot(gate: GateFiles) -> None:
     gate.hold(BOOT)
     assert gate.open(BOOT, "its promise is stored") == ""
     gate.hold(BOOT)
     assert gate.is_open(BOOT)
-    assert gate.state(settings, BOOT) == (Gate.OPEN, ())
+    assert gate.state(BOOT) == (Gate.OPEN, ())
 
 
 def test_another_boot_opened_nothing_and_held_nothing(gate: GateFiles, holder: subprocess.Popen[str]) -> None:
@@ -74,7 +72,6 @@ def test_another_boot_opened_nothing_and_held_nothing(gate: GateFiles, holder: s
     gone(holder)
     assert not gate.is_open("another-boot")
     assert state(gate, boot="another-boot") is Gate.ABSENT
-    assert state(gate, TAINT, boot="another-boot") is Gate.CLOSED
 
 
 @pytest.mark.parametrize(
@@ -90,23 +87,22 @@ def test_damage_never_opens_a_gate_that_is_held(
         (tmp_path / name).write_bytes(damage)
     assert not gate.is_open(BOOT)
     (tmp_path / "gate-open").write_bytes(damage)
-    found, troubles = gate.state(HOLD, BOOT)
+    found, troubles = gate.state(BOOT)
     assert found is Gate.CLOSED
     assert [os.path.basename(trouble.split(":")[0]) for trouble in troubles] == ["gate-open", "gate-held"]
-    assert gate.state(HOLD, BOOT) == (Gate.CLOSED, ())
+    assert gate.state(BOOT) == (Gate.CLOSED, ())
 
 
-@pytest.mark.parametrize("settings", [HOLD, TAINT])
 def test_nobody_says_closed_when_it_may_have_been_open(
-    gate: GateFiles, holder: subprocess.Popen[str], tmp_path: Path, settings: Agent
+    gate: GateFiles, holder: subprocess.Popen[str], tmp_path: Path
 ) -> None:
     gate.open(BOOT, "its promise is stored")
     gone(holder)
     (tmp_path / "gate-open").write_bytes(b"damage")
-    assert state(gate, settings) is Gate.ABSENT
-    assert state(gate, settings) is Gate.ABSENT
+    assert state(gate) is Gate.ABSENT
+    assert state(gate) is Gate.ABSENT
     gate.open(BOOT, "its promise is stored")
-    assert state(gate, settings) is Gate.OPEN
+    assert state(gate) is Gate.OPEN
 
 
 def test_trouble_is_a_sentence(tmp_path: Path) -> None:

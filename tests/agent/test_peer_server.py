@@ -9,8 +9,9 @@ from collections.abc import Awaitable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
+import pytest
+
 from pp_hostd.agent.fresh_reads import MAX_AT_ONCE, MAX_WAITING
-from pp_hostd.agent.http_connection import Request
 from pp_hostd.agent.peer_server import MAX_NONCES, PeerServer
 from pp_hostd.agent.witness import ReadOutcome, Unread, Witness
 from pp_hostd.model.answer import Answer, Health
@@ -19,6 +20,7 @@ from pp_hostd.model.machine import Machine
 from pp_hostd.peers.client import Silence, ask
 from pp_hostd.peers.message import MachineReference, Question, Refusal
 from pp_hostd.peers.signing import UNSIGNED
+from pp_hostd.service.http_connection import Request
 from tests.peers.talk import (
     ABOUT,
     KEYRING,
@@ -74,7 +76,7 @@ async def health(answer: Awaitable[Answer | Silence]) -> Health:
 def server_of(api: SlowApi, read_seconds: float = 60) -> PeerServer:
     witness = Witness("token")
     witness.listed()
-    return PeerServer("peer", UNSIGNED, witness, api.read, time.monotonic, read_seconds)
+    return PeerServer("peer", UNSIGNED, witness, api.read, time.monotonic, read_seconds, "openshift")
 
 
 def as_request(about: MachineReference = ABOUT) -> Request:
@@ -102,6 +104,17 @@ async def test_a_machine_with_another_uid_is_not_found() -> None:
 
     async with peer_port(read) as port:
         assert await health(put(port)) is Health.NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    ("machines", "about"), [("node", ABOUT), ("openshift", MachineReference(None, "worker-1", "uid-1"))]
+)
+async def test_about_a_machine_of_another_kind_nothing_is_said(machines: str, about: MachineReference) -> None:
+    """It would say "api-error" for a condemned host that asks amiss, or "not-found" of every healthy one."""
+    async with peer_port(machines=machines) as port:
+        said = await put(port, Question(about, "worker-1"))
+        assert isinstance(said, Silence) and "the setting api.machines differs" in said.reason
+        assert port.server.refusals[Refusal.ANOTHER_KIND] == 1
 
 
 async def test_a_read_that_does_not_end_is_answered_as_failed_in_time() -> None:
@@ -218,7 +231,7 @@ async def test_a_nonce_is_taken_once() -> None:
 async def test_remembered_nonces_are_bounded() -> None:
     witness = Witness("token")
     witness.listed()
-    server = PeerServer("peer", UNSIGNED, witness, healthy_read, time.monotonic, 1.5)
+    server = PeerServer("peer", UNSIGNED, witness, healthy_read, time.monotonic, 1.5, "openshift")
     first = as_request()
     await server.respond(first)
     for _ in range(MAX_NONCES - 1):

@@ -11,14 +11,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from pp_hostd.agent.http_connection import Parting, Reply, Request
-from pp_hostd.agent.http_port import HttpPort, Limits
 from pp_hostd.agent.witness import ReadOutcome
 from pp_hostd.errors import UserError
 from pp_hostd.model.answer import Answer
 from pp_hostd.peers.client import ask
 from pp_hostd.peers.message import MachineReference, Refusal
 from pp_hostd.peers.signing import Keyring
+from pp_hostd.service.http_connection import Parting, Reply, Request
+from pp_hostd.service.http_port import HttpPort, Limits
 from tests.peers.talk import (
     KEYRING,
     QUESTION,
@@ -83,6 +83,7 @@ def is_closed(sock: socket.socket) -> bool:
         ([GET + b"A: b\x00c\r\n\r\n"], 400),
         ([GET + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\n"], 400),
         ([GET + b"Content-Length: -1\r\n\r\n"], 400),
+        ([GET + b"Content-Length: " + b"1" * 5000 + b"\r\n\r\n"], 400),
         ([b"GET / HTTP/1.1\r\n" + b"A: " + b"b" * 10000], 431),
         ([b"GET /" + b"a" * 10000], 431),
         ([GET, *[b"A: b\r\n"] * 2000], 431),

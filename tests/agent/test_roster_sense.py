@@ -10,10 +10,12 @@ import pytest
 
 from pp_hostd.agent.sense.roster import RosterWatch
 from pp_hostd.kube.client import ApiClient
+from pp_hostd.kube.kubeconfig import Kubeconfig
 from pp_hostd.kube.outcome import ApiError
 from pp_hostd.kube.resources import CONFIG_MAPS
 from pp_hostd.model.keys import NAMESPACE, ROSTER
 from pp_hostd.model.roster import Member, Roster
+from tests.agent.interrupted import BROKEN_OFF, Interrupted
 from tests.agent.objects import create_our_namespace, running, until
 
 ClientOf = Callable[[str], ApiClient]
@@ -140,3 +142,17 @@ async def test_a_config_map_without_a_roster_is_unreadable(client: ApiClient, pu
 async def test_whoever_may_not_watch_is_told_why(client_of: ClientOf) -> None:
     async with watching(client_of("nobody")) as seen:
         await until(lambda: "forbidden" in seen.trouble, "it is reported")
+
+
+@pytest.mark.parametrize(
+    ("text", "then"), [(roster(4, "a").render(), ""), ("", "ConfigMap pp-hostd/roster: the roster is unreadable: ")]
+)
+async def test_a_watch_that_goes_on_after_an_interruption_is_no_trouble_and_hides_none(
+    kubeconfig: Kubeconfig, text: str, then: str
+) -> None:
+    client = Interrupted(kubeconfig, {"data": {ROSTER: text}})
+    async with watching(client) as seen:
+        await until(lambda: seen.trouble == BROKEN_OFF, "the interruption is reported")
+        client.going_on.set()
+        await until(lambda: seen.trouble != BROKEN_OFF, "it is over")
+        assert seen.trouble.startswith(then) and bool(seen.trouble) == bool(then)

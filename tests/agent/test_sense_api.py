@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 from collections.abc import Awaitable
@@ -10,10 +11,10 @@ from typing import Callable
 
 import pytest
 
-from pp_hostd.agent.sense.api import MachineReader, OwnMachine, backup_exists, is_missing, is_unserved
+from pp_hostd.agent.sense.api import MachineReader, OwnMachine, backup_exists
 from pp_hostd.kube.client import MERGE_PATCH, ApiClient, Json
 from pp_hostd.kube.kubeconfig import Kubeconfig, load
-from pp_hostd.kube.outcome import ApiError, Outcome
+from pp_hostd.kube.outcome import ApiError, Outcome, is_missing, is_unserved
 from pp_hostd.kube.resources import CAPI_MACHINES, CONFIG_MAPS, NODES, Resource
 from pp_hostd.model.condemnation import Condemned, NotRequested
 from pp_hostd.model.evidence import Read
@@ -176,6 +177,17 @@ async def test_a_version_that_is_not_served_says_nothing_about_a_machine_and_the
     assert "not found (404" in failure_of(await reader.read(home.subject(unique), DEADLINE_SECONDS))
     for _ in range(2):
         assert (await reader.read(home.subject(unique), DEADLINE_SECONDS)).machine is not None
+
+
+async def test_reads_that_miss_a_version_at_the_same_time_lose_none(
+    client: ApiClient, namespace: str, unique: str
+) -> None:
+    home = Home(client, "cluster-api", namespace)
+    await home.enrol(unique)
+    reader = MachineReader(client, "cluster-api", boottime)
+    missed = await asyncio.gather(*(reader.read(home.subject(unique), DEADLINE_SECONDS) for _ in range(3)))
+    assert all("not found (404" in failure_of(read) for read in missed)
+    assert (await reader.read(home.subject(unique), DEADLINE_SECONDS)).machine is not None
 
 
 async def test_finding_takes_its_time_from_the_read_s_deadline(home: Home, unique: str) -> None:

@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
 from pp_hostd.agent.fresh_reads import Read
-from pp_hostd.agent.http_port import LIMITS, HttpPort
 from pp_hostd.agent.peer_server import PeerServer
 from pp_hostd.agent.sense.peers import Round
 from pp_hostd.agent.witness import ReadOutcome, Unread, Witness
@@ -17,6 +16,7 @@ from pp_hostd.model.evidence import PeerAnswered
 from pp_hostd.model.roster import Member
 from pp_hostd.model.settings import Peers, Settings
 from pp_hostd.peers.message import MachineReference
+from pp_hostd.service.http_port import LIMITS, HttpPort
 from tests.agent.objects import boottime, running, until
 from tests.kube.sockets import sockets_of_this_process
 from tests.peers.talk import KEYRING, QUESTION, healthy_read
@@ -53,7 +53,7 @@ async def peers_that(*reads: Read) -> AsyncIterator[int]:
         for number, read in enumerate(reads):
             witness = Witness("token")
             witness.listed()
-            server = PeerServer(peer(number).name, KEYRING, witness, read, boottime, PATIENT_SECONDS)
+            server = PeerServer(peer(number).name, KEYRING, witness, read, boottime, PATIENT_SECONDS, "openshift")
             http = HttpPort(server.respond, LIMITS)
             stack.push_async_callback(http.close)
             port = await http.listen(peer(number).address, port)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pp_hostd.agent.act.notify import Notify
 from pp_hostd.agent.history import History
-from pp_hostd.agent.journal import Journal
 from pp_hostd.agent.showing import Showing
 from pp_hostd.model.verdict import State, Verdict
+from pp_hostd.service.journal import Journal
+from pp_hostd.service.notify import Notify
 
 GAP_SECONDS = 4.0
 VERDICT = Verdict(

@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pp_hostd.agent.http_port import HttpPort
 from pp_hostd.agent.peer_server import PeerServer
 from pp_hostd.agent.witness import ReadOutcome, Witness
 from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.machine import Machine
 from pp_hostd.peers.message import Exchange, MachineReference, Question
 from pp_hostd.peers.signing import Keyring
+from pp_hostd.service.http_port import HttpPort
 from tests.bench.figure import Figure
 
 CONNECTIONS, WARM, QUESTIONS, SLOW = 64, 5_000, 40_000, 1_000
@@ -167,7 +167,7 @@ async def _serve() -> None:
     """The peer port on a free port of loopback, until standard input ends."""
     witness = Witness("bench")
     witness.listed()
-    server = PeerServer("worker-42", KEYRING, witness, _read, time.monotonic, read_seconds=1.5)
+    server = PeerServer("worker-42", KEYRING, witness, _read, time.monotonic, read_seconds=1.5, machines="openshift")
     http = HttpPort(server.respond)
     gc.freeze()  # as the daemon does
     print(await http.listen("127.0.0.1", 0), flush=True)

@@ -40,7 +40,8 @@ def test_every_setting_is_told_with_its_range_and_consequence(key: str) -> None:
     for text in (commented_file(), reference_page()):
         assert setting.name in text
         assert setting.consequence in text
-    (line,) = [line for line in settings_text().splitlines() if line.startswith(f"  {setting.name} = ")]
+    _, table = settings_text().split(f"[{setting.table}]\n")
+    line = next(line for line in table.splitlines() if line.startswith(f"  {setting.name} = "))
     assert line.endswith(f" {setting.allowed}")
 
 

@@ -7,16 +7,8 @@ from typing import Any
 
 import pytest
 
-from pp_hostd.model.settings import (
-    AbsolutePath,
-    Allowed,
-    Number,
-    Servers,
-    Settings,
-    Whole,
-    every_setting,
-    value_of,
-)
+from pp_hostd.model.allowed import AbsolutePath, Allowed, Flag, Number, Servers, Share, Whole
+from pp_hostd.model.settings import Settings, every_setting, value_of
 
 
 @pytest.mark.parametrize(
@@ -27,6 +19,9 @@ from pp_hostd.model.settings import (
         (Whole(1, 20), 1, 1),
         (Whole(1, 20), 20, 20),
         (AbsolutePath(), "/etc/pp-hostd/kube config", "/etc/pp-hostd/kube config"),
+        (Flag(), False, False),
+        (Share(), "0", "0"),
+        (Share(), "100%", "100%"),
         (Servers(), [], ()),
         (Servers(), ["https://10.0.0.1"], ("https://10.0.0.1",)),
         (Servers(), ["https://10.0.0.1:6443/"], ("https://10.0.0.1:6443/",)),
@@ -48,6 +43,16 @@ def test_no_other_number_is_accepted(value: Any) -> None:
 @pytest.mark.parametrize("value", [0, 21, 4.0, True, "4", [], None])
 def test_no_other_whole_number_is_accepted(value: Any) -> None:
     assert Whole(1, 20).accept(value) is None
+
+
+@pytest.mark.parametrize("value", ["", "%", "-1", "101%", "1.5", "40 %", "1234567", 3, True, None])
+def test_no_other_share_is_accepted(value: Any) -> None:
+    assert Share().accept(value) is None
+
+
+@pytest.mark.parametrize("value", [0, 1, "true", "", [], None])
+def test_no_other_flag_is_accepted(value: Any) -> None:
+    assert Flag().accept(value) is None
 
 
 @pytest.mark.parametrize("value", ["", "kubeconfig", "~/kubeconfig", "/a\n/b", "/a\0", "/a\x1b[2J", 5, [], None])

@@ -15,13 +15,13 @@ from collections import Counter
 from random import Random
 from typing import Any
 
-from pp_hostd.agent.http_connection import HEAD_BYTES
-from pp_hostd.agent.http_port import HttpPort
 from pp_hostd.agent.peer_server import PeerServer
 from pp_hostd.agent.witness import Witness
 from pp_hostd.model.answer import Answer, Health
 from pp_hostd.peers.message import SIGNATURE, Exchange, MachineReference, Question, parse_reply
 from pp_hostd.peers.signing import UNSIGNED, Keyring
+from pp_hostd.service.http_connection import HEAD_BYTES
+from pp_hostd.service.http_port import HttpPort
 from tests.bench.resident import weigh
 from tests.fuzz.memory_transport import MemoryTransport
 from tests.fuzz.mutation import mutated, pieces
@@ -118,7 +118,11 @@ def _answer(exchange: Exchange) -> bytes:
 def _port(keyring: Keyring) -> HttpPort:
     witness = Witness("fuzz")
     witness.listed()
-    return HttpPort(PeerServer("peer", keyring, witness, healthy_read, time.monotonic, read_seconds=1.5).respond)
+    return HttpPort(
+        PeerServer(
+            "peer", keyring, witness, healthy_read, time.monotonic, read_seconds=1.5, machines="openshift"
+        ).respond
+    )
 
 
 async def fuzz(inputs: int, seed: int) -> Outcomes:

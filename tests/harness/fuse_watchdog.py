@@ -97,7 +97,7 @@ def attributes(node: int) -> bytes:
 
 def mount(mountpoint: str) -> int:
     """The descriptor of a new FUSE file system; the kernel wants it opened in the namespace that mounts."""
-    fuse = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
+    fuse = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
     options = f"fd={fuse},rootmode=40000,user_id={os.getuid()},group_id={os.getgid()},allow_other"
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.mount(b"watchdogs", os.fsencode(mountpoint), b"fuse", MS_NOSUID | MS_NODEV, options.encode()) != 0:
@@ -127,7 +127,8 @@ def answer_one(fuse: int, file_system: FileSystem) -> bool:
     try:
         request = os.read(fuse, 65536)
     except OSError as error:
-        return error.errno == errno.ENOENT  # it was interrupted before we read it; else we were unmounted
+        # Whoever asked was killed before we read it, and so it is gone; else we were unmounted.
+        return error.errno in (errno.ENOENT, errno.EAGAIN)
     _, opcode, unique, node, _, _, pid, _, _ = IN_HEADER.unpack_from(request)
     if opcode in UNANSWERED:
         return True

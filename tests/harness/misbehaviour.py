@@ -174,6 +174,7 @@ AFTER_TLS: dict[str, list[Step]] = {
     "trickled head": [trickle(HEAD)],
     "trickled body": [HEAD, b"Content-Length: 1000\r\n\r\n", trickle(CHUNK)],
     "not HTTP": [b"\x00\xffSSH-2.0-OpenSSH_9.2\r\n\r\n", hold],
+    "length of thousands of digits": [HEAD, b"Content-Length: " + b"1" * 5000 + b"\r\n\r\n", hold],
     "head without end": [HEAD, repeat(b"X-Filler: " + b"x" * 1000 + b"\r\n")],
     "endless 1xx": [repeat(b"HTTP/1.1 103 Early Hints\r\n\r\n" * 1000)],
     "switching protocols": [b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", hold],

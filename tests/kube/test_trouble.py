@@ -35,6 +35,7 @@ MAY_BE_DONE = {
     "endless 1xx": Outcome.TIMED_OUT,
     "tiny chunks": Outcome.TIMED_OUT,
     "not HTTP": Outcome.GARBAGE,
+    "length of thousands of digits": Outcome.GARBAGE,
     "head without end": Outcome.GARBAGE,
     "switching protocols": Outcome.GARBAGE,
     "no answer": Outcome.UNREACHABLE,

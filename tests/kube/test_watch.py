@@ -42,7 +42,7 @@ def told(event: Event) -> object:
     if isinstance(event, Interrupted):
         return event.error.outcome
     if isinstance(event, Change):
-        return event.kind, int(event.object["metadata"]["resourceVersion"])
+        return event.kind, int(event.resource_version)
     return type(event), event.resource_version
 
 
@@ -68,6 +68,14 @@ async def test_a_watch_from_a_known_version_needs_no_list(trouble: TroubleServer
     port = trouble.listen("watch that stalls")
     assert list(map(told, await take(dial(port.url), 1, resource_version="7"))) == [NEWS]
     assert asked(port) == ["7"]
+
+
+async def test_what_is_kept_of_each_object_is_all_that_is_told_of_it(trouble: TroubleServer, dial: Dial) -> None:
+    port = trouble.listen("good", "watch that breaks in a line", "watch that stalls")
+    snapshot, change, _, again = await take(dial(port.url), 4, keep=lambda found: found["metadata"]["name"])
+    assert snapshot == Snapshot(["first"], "10")
+    assert change == again == Change(ChangeKind.ADDED, "node-11", "11")
+    assert asked(port) == ["list", "10", "11"]
 
 
 async def test_a_watch_that_breaks_goes_on_after_the_last_event_that_was_whole(

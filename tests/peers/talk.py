@@ -10,13 +10,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from pp_hostd.agent.fresh_reads import Read
-from pp_hostd.agent.http_port import LIMITS, HttpPort, Limits
 from pp_hostd.agent.peer_server import PeerServer
 from pp_hostd.agent.witness import ReadOutcome, Witness
 from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.machine import Machine
 from pp_hostd.peers.message import Exchange, MachineReference, Question
 from pp_hostd.peers.signing import Keyring
+from pp_hostd.service.http_port import LIMITS, HttpPort, Limits
 
 KEYRING = Keyring((b"k" * 32,))
 ABOUT = MachineReference("metal", "worker-1", "uid-1")
@@ -62,11 +62,12 @@ async def peer_port(
     limits: Limits = LIMITS,
     address: str = "127.0.0.1",
     read_seconds: float = 1.5,
+    machines: str = "openshift",
 ) -> AsyncIterator[Listening]:
     """The port of the node `peer`, whose agent has listed the condemned."""
     witness = Witness("token")
     witness.listed()
-    server = PeerServer("peer", keyring, witness, read, time.monotonic, read_seconds)
+    server = PeerServer("peer", keyring, witness, read, time.monotonic, read_seconds, machines)
     http = HttpPort(server.respond, limits)
     number = await http.listen(address, 0)
     try:

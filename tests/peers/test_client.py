@@ -85,7 +85,7 @@ async def test_a_peer_answers_over_ipv4_and_ipv6(address: str) -> None:
 
 
 async def test_a_node_without_a_machine_is_asked_about_too() -> None:
-    async with peer_port() as port:
+    async with peer_port(machines="node") as port:
         question = Question(MachineReference(None, "worker-1", "a/b"), "worker-1")
         answer = await ask(Neighbour(), port.number, question, KEYRING, deadline_seconds=5)
     assert isinstance(answer, Answer) and answer.about == "worker-1"
@@ -144,6 +144,7 @@ TROUBLE = {
     "closes at once": says(),
     "not HTTP": says(b"SSH-2.0-OpenSSH\r\n\r\n"),
     "half a head": says(OK + b"Content-Le"),
+    "a length of thousands of digits": says(OK + b"Content-Length: " + b"1" * 5000 + b"\r\n\r\n"),
     "half a body": says(OK + b"Content-Length: 100\r\n\r\nhalf"),
     "no length": says(OK + b"\r\nnothing"),
     "endless head": says(OK, *[b"X: %b\r\n" % (b"y" * 1000)] * 100),

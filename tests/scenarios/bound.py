@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Callable
 
-from pp_hostd.agent.journal import Message
+from pp_hostd.service.journal import Message
 from tests.harness.bed.bed import API
 from tests.harness.bed.channel import OrderFailed
 from tests.harness.bed.host import Host

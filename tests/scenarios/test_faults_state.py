@@ -8,7 +8,7 @@ from typing import Any, Callable
 
 from tests.harness.bed.host import Host
 from tests.harness.eventually import eventually
-from tests.scenarios.faults import dies_by_the_bound, isolate, python
+from tests.scenarios.faults import dies_by_the_bound, last_proof_at, python
 from tests.scenarios.stage import LONG_SECONDS, Stage, outlive
 
 FUTURE_SECONDS = 3600
@@ -59,8 +59,11 @@ def test_a_host_that_finds_its_files_damaged_lives_on_if_it_is_well_and_dies_if_
     well, cut_off = hosts[:6], hosts[6:]
     for host in hosts:
         stage.alter(host)
-    proofs_at = isolate(stage, cut_off)
+    proofs_at = {}
     for host, (name, damaged) in zip(cut_off, DAMAGES):
+        host.signal_agent(signal.SIGSTOP)
+        proofs_at[host] = last_proof_at(host)
+        stage.bed.cut(host.name)
         damage(host, name, damaged)
     paths = {host: damage(host, name, damaged) for host, (name, damaged) in zip(well, DAMAGES)}
     for host, proof_at in proofs_at.items():

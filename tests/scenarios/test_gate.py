@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pp_hostd.agent.daemon import PAUSE_SECONDS
 from pp_hostd.kube.resources import NODES
 from pp_hostd.model.promise import GateClosed, GateKind, Withdrawn
 from tests.harness.bed.host import GATE_COMMAND, Host
@@ -98,6 +99,19 @@ def test_a_host_without_credential_waits_and_says_which_file_it_wants(stage: Sta
     kubeconfig.write_text(credentials)
     kubeconfig.chmod(0o600)
     eventually(lambda: stage.is_well(host), "the credential serves, without a restart")
+
+
+def test_an_agent_with_a_mistake_in_its_settings_says_so_and_is_not_started_over_and_over(stage: Stage) -> None:
+    host, *_ = stage.hosts(3)
+    host.kill()
+    (stage.alter(host) / "pp-hostd.toml").write_text("agent.mod = 5\n")
+    stage.bed.boot(host.name)
+    shows(host, "did you mean agent.mode")
+    eventually(lambda: len(host.events("agent-started")) > 1, "it is started again")
+    first, second, *_ = (event["at"] for event in host.events("agent-started"))
+    assert second - first > PAUSE_SECONDS
+    stage.configure(host, {})
+    eventually(lambda: stage.is_well(host), "it is mended, and nobody had to start anything")
 
 
 def test_a_host_whose_credential_has_expired_waits_and_says_so(any_stage: Stage) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 
-from pp_hostd.agent.journal import Message
+from pp_hostd.service.journal import Message
 from tests.harness.bed.host import Host
 from tests.harness.bed.record import Event
 from tests.harness.bed.relay import Mode

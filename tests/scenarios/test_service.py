@@ -139,6 +139,19 @@ def test_an_armed_host_outlives_a_restart_with_a_bad_file_and_without_the_peers_
     says(keyless, "the settings were read again")
 
 
+def test_an_armed_host_stays_the_node_that_it_promised_for_until_it_is_stopped(stage: Stage) -> None:
+    host, other, _ = stage.hosts(3)
+    stage.configure(host, {"agent.node_name": other.name, "watchdog.timeout_seconds": SLOW_WATCHDOG_SECONDS})
+    host.signal_agent(signal.SIGKILL)
+    said = says(host, "this boot is armed, so these wait until the agent is stopped and started")
+    assert said.endswith("watchdog.timeout_seconds, agent.node_name")
+    outlive([host], LONG_SECONDS)
+    assert promised_seconds(stage, host) == SELF_TIMEOUT_SECONDS
+    host.stop_agent()
+    eventually(lambda: agent_has_ended(host), "it withdraws from its own Node")
+    assert stage.record(host) == Withdrawn(host.boot_id)
+
+
 def test_an_agent_stopped_right_after_a_restart_withdraws_before_it_disarms(stage: Stage) -> None:
     host, *_ = stage.hosts(3)
     host.signal_agent(signal.SIGKILL)
@@ -157,6 +170,7 @@ def test_maintenance_of_the_whole_cluster_is_heard_by_every_agent(stage: Stage) 
     eventually(lambda: all(map(is_disarmed, hosts)), "both are disarmed", 45)
     for host in hosts:
         shows(host, "not armed: maintenance by carol")
+    assert "the cluster's, by carol, goes on" in hosts[0].run("pp-hostd", "maintenance", "off").stdout
     stage.contents.order_maintenance(None)
     eventually(lambda: all(map(stage.is_well, hosts)), "both are armed again", 45)
 

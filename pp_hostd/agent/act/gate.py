@@ -14,7 +14,6 @@ import os
 from pp_hostd.agent.state import Sentences, load_record, write
 from pp_hostd.model.bond import Gate
 from pp_hostd.model.record import MAX_RECORD_CHARACTERS, OPAQUE, Unreadable, document, read, render
-from pp_hostd.model.settings import Agent
 
 
 class GateFiles:
@@ -26,7 +25,7 @@ class GateFiles:
         self._lock = os.path.join(run_directory, "gate.lock")
         self._holding: int | None = None
 
-    def state(self, settings: Agent, boot: str) -> tuple[Gate, Sentences]:
+    def state(self, boot: str) -> tuple[Gate, Sentences]:
         """How the gate stands in this boot, and what had to be set aside."""
         opened, open_troubles = load_record(self._open, MAX_RECORD_CHARACTERS, _parse_boot)
         held, held_troubles = load_record(self._held, MAX_RECORD_CHARACTERS, _parse_boot)
@@ -35,8 +34,7 @@ class GateFiles:
             return Gate.OPEN, troubles
         closed = self._is_held_now()
         if not os.path.lexists(f"{self._open}.corrupt"):  # perhaps it was open: only who still holds can know
-            by_taint = settings.gate == "taint" and settings.mode != "dry-run"
-            closed = closed or held == boot or by_taint
+            closed = closed or held == boot
         return (Gate.CLOSED if closed else Gate.ABSENT), troubles
 
     def open(self, boot: str, reason: str) -> str:
@@ -46,6 +44,10 @@ class GateFiles:
     def is_open(self, boot: str) -> bool:
         opened, _ = load_record(self._open, MAX_RECORD_CHARACTERS, _parse_boot)
         return opened == boot
+
+    def hold_by_taint(self, boot: str) -> str:
+        """State that the leader's taint is in the kubelet's way, from the first run in this boot on."""
+        return write(self._held, render({"boot": boot}), durable=False)
 
     def hold(self, boot: str) -> str:
         """State that the kubelet is held, for as long as this process lives. The sentence says why that failed."""

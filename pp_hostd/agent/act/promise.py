@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pp_hostd.agent.sense.api import Clock, backup_exists, is_missing
+from pp_hostd.agent.sense.api import Clock, backup_exists
 from pp_hostd.kube.client import ApiClient, Json
-from pp_hostd.kube.outcome import ApiError, Outcome
+from pp_hostd.kube.outcome import ApiError, Outcome, is_missing
 from pp_hostd.kube.resources import NODES
 from pp_hostd.model.bond import Look, StoreEnded, Written
 from pp_hostd.model.keys import AGENT

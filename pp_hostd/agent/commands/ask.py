@@ -10,7 +10,6 @@ from typing import Any
 
 from pp_hostd import config
 from pp_hostd.agent.commands.daemon_link import report
-from pp_hostd.agent.commands.output import say, say_json, table
 from pp_hostd.agent.sense.peers import Round
 from pp_hostd.agent.state import StateFiles
 from pp_hostd.errors import UserError
@@ -21,6 +20,7 @@ from pp_hostd.model.settings import Settings
 from pp_hostd.peers.keys import load_keyring
 from pp_hostd.peers.message import MachineReference, Question
 from pp_hostd.peers.signing import UNSIGNED
+from pp_hostd.service.output import say, say_json, table
 
 
 def ask(arguments: Namespace) -> int:

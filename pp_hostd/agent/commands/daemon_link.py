@@ -9,12 +9,12 @@ import socket
 import time
 from typing import Any
 
-from pp_hostd.agent.commands.output import complain, say_json
 from pp_hostd.agent.control_socket import NAME
 from pp_hostd.agent.sense.boot import boot_id
 from pp_hostd.agent.state import RUN_DIRECTORY, StateFiles
 from pp_hostd.errors import UserError
 from pp_hostd.model.record import render
+from pp_hostd.service.output import complain, say_json
 
 MAX_REPLY_BYTES = 1 << 20
 STATUS_SECONDS = 5.0

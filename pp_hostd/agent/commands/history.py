@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from pp_hostd.agent.commands.daemon_link import report
-from pp_hostd.agent.commands.output import say, say_json, table
 from pp_hostd.agent.history import History
 from pp_hostd.agent.sense.boot import history as endings
 from pp_hostd.agent.state import RUN_DIRECTORY, VAR_DIRECTORY
+from pp_hostd.service.output import say, say_json, table
 
 
 def history(arguments: Namespace) -> int:

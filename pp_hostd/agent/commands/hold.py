@@ -9,12 +9,12 @@ from functools import partial
 
 from pp_hostd import config
 from pp_hostd.agent.act.gate import GateFiles
-from pp_hostd.agent.act.notify import Notify
-from pp_hostd.agent.commands.output import complain, say
 from pp_hostd.agent.sense.boot import boot_id
 from pp_hostd.agent.state import RUN_DIRECTORY, StateFiles
 from pp_hostd.errors import UserError
 from pp_hostd.model.settings import Settings
+from pp_hostd.service.notify import Notify
+from pp_hostd.service.output import complain, say
 
 POLL_SECONDS = 0.2
 EXTEND_SECONDS = 60.0

@@ -7,11 +7,11 @@ from argparse import Namespace
 from datetime import datetime, timedelta, timezone
 
 from pp_hostd.agent.commands.daemon_link import order, report, who
-from pp_hostd.agent.commands.output import say, say_json
 from pp_hostd.agent.commands.status_text import maintenance_text
 from pp_hostd.errors import UserError
 from pp_hostd.model.moment import parse_moment, render_moment
 from pp_hostd.model.record import PROSE
+from pp_hostd.service.output import say, say_json
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile("([1-9][0-9]{0,5})([smhd])")

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from pp_hostd import config
 from pp_hostd.agent.act.watchdog_look import query
-from pp_hostd.agent.commands.output import labelled, say, say_json
+from pp_hostd.service.output import labelled, say, say_json
 
 
 def query_watchdog(arguments: Namespace) -> int:

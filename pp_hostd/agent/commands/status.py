@@ -8,9 +8,9 @@ import time
 from argparse import Namespace
 
 from pp_hostd.agent.commands.daemon_link import Down, report, tell_down
-from pp_hostd.agent.commands.output import filled, say, say_json
 from pp_hostd.agent.commands.status_text import status_text
 from pp_hostd.agent.explain import explain as explained
+from pp_hostd.service.output import filled, say, say_json
 
 WATCH_SECONDS = 1.0
 CLEAR = "\x1b[H\x1b[2J"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pp_hostd.agent.commands.output import labelled, table
 from pp_hostd.agent.report import Report
+from pp_hostd.service.output import labelled, table
 
 
 def status_text(report: Report) -> str:

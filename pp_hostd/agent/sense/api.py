@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Callable
 
 from pp_hostd.kube.client import ApiClient
-from pp_hostd.kube.outcome import ApiError, Outcome
+from pp_hostd.kube.outcome import ApiError, is_missing, is_unserved
 from pp_hostd.kube.resources import CONFIG_MAPS, MACHINES, NODES
 from pp_hostd.model.evidence import Read
 from pp_hostd.model.keys import NAMESPACE, backup_name
@@ -57,7 +57,8 @@ class MachineReader:
                 resource, name, namespace=namespace or None, deadline_seconds=deadline_seconds
             )
         except ApiError as error:
-            if is_unserved(error):  # costs one read, at most once for each time that a cluster changes its versions
+            # Costs one read for each time that a cluster changes its versions; of several at once the first turns.
+            if is_unserved(error) and resource is self._versions[0]:
                 self._versions = (*self._versions[1:], resource)
             raise
         machine = parse_machine(found)
@@ -115,13 +116,3 @@ async def backup_exists(client: ApiClient, node: str) -> bool:
             return False
         raise
     return True
-
-
-def is_missing(error: ApiError) -> bool:
-    """Whether the API itself says that there is no such object."""
-    return error.outcome is Outcome.NOT_FOUND and error.reason == "NotFound"
-
-
-def is_unserved(error: ApiError) -> bool:
-    """Whether nothing is served under that path: it says nothing about any object."""
-    return error.outcome is Outcome.NOT_FOUND and not is_missing(error)

@@ -8,9 +8,8 @@ from dataclasses import replace
 from typing import Callable
 
 from pp_hostd.agent.act.promise import read_node, store
-from pp_hostd.agent.metric import Metric
 from pp_hostd.agent.rosters import Rosters
-from pp_hostd.agent.sense.api import MachineReader, OwnMachine, is_missing
+from pp_hostd.agent.sense.api import MachineReader, OwnMachine
 from pp_hostd.agent.sense.condemned import CondemnedWatch
 from pp_hostd.agent.sense.roster import RosterWatch
 from pp_hostd.agent.senses import AgentSenses
@@ -18,7 +17,7 @@ from pp_hostd.agent.witness import ReadOutcome, Unread
 from pp_hostd.errors import UserError
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.kubeconfig import load
-from pp_hostd.kube.outcome import ApiError
+from pp_hostd.kube.outcome import ApiError, is_missing
 from pp_hostd.kube.resources import CONFIG_MAPS
 from pp_hostd.model.bond import Look, StoreEnded, Written
 from pp_hostd.model.control import Maintenance, parse_control
@@ -30,6 +29,7 @@ from pp_hostd.model.promise import AgentRecord
 from pp_hostd.model.roster import Roster
 from pp_hostd.model.settings import Settings
 from pp_hostd.peers.message import MachineReference
+from pp_hostd.service.metric import Metric
 
 ORDERS_SECONDS = 30.0
 
@@ -101,8 +101,6 @@ class ClusterAccess:
         """The read behind an answer on the peer port."""
         if self.client is None:
             return Unread.FAILED
-        if (about.namespace is None) != (self._settings.api.machines == "node"):
-            return Unread.NOT_FOUND  # no failure of the API: as "api-error" it could keep a condemned host alive
         read = await self._reader.read(about.subject, deadline_seconds)
         if read.machine is not None:
             return read.machine

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import AsyncGenerator
 from typing import Protocol, cast
 
-from pp_hostd.agent.sense.api import Clock, is_unserved
+from pp_hostd.agent.sense.api import Clock
 from pp_hostd.kube.client import ApiClient, Json
+from pp_hostd.kube.outcome import is_unserved
 from pp_hostd.kube.resources import MACHINES, Resource
 from pp_hostd.kube.watch import Change, ChangeKind, Event, Interrupted, Snapshot, watch
 from pp_hostd.model.condemnation import Condemned
@@ -38,6 +39,7 @@ class CondemnedWatch:
         self._versions = MACHINES[machines]
         self._clock = clock
         self._hearer = hearer
+        self._fault = ""
 
     async def run(self) -> None:
         """Goes on until it is cancelled."""
@@ -57,21 +59,24 @@ class CondemnedWatch:
             self._take(event)
 
     def _take(self, event: Event) -> None:
-        self.trouble = ""
         if isinstance(event, Interrupted):
             self.trouble = event.error.sentence
-        elif isinstance(event, Snapshot):
-            for item in event.items:
-                self._tell(item)
+            return
+        if isinstance(event, Snapshot):
+            faults = [self._tell(item) for item in event.items]
+            self._fault = next(filter(None, faults), "")
             self._hearer.listed()
-        elif isinstance(event, Change) and event.kind is not ChangeKind.DELETED:  # lifted or gone: no news acquits
-            self._tell(event.object)
+        elif isinstance(event, Change):  # lifted or gone: no news acquits
+            self._fault = "" if event.kind is ChangeKind.DELETED else self._tell(event.object)
+        self.trouble = self._fault  # a bookmark says that the watch goes on, and nothing of the machines
 
-    def _tell(self, api_object: Json) -> None:
+    def _tell(self, api_object: Json) -> str:
+        """What is wrong with it, or nothing."""
         machine = parse_machine(api_object)
         if isinstance(machine, Unreadable):
-            self.trouble = f"a machine with the label {CONDEMNED}: {machine}"
-        elif isinstance(machine.condemnation, Unreadable):
-            self.trouble = f"machine {machine.subject}: {machine.condemnation}"
-        elif isinstance(machine.condemnation, Condemned):
+            return f"a machine with the label {CONDEMNED}: {machine}"
+        if isinstance(machine.condemnation, Unreadable):
+            return f"machine {machine.subject}: {machine.condemnation}"
+        if isinstance(machine.condemnation, Condemned):
             self._hearer.learned(machine.subject, machine.uid, machine.condemnation.id, self._clock())
+        return ""

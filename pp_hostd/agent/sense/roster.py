@@ -22,7 +22,7 @@ class RosterWatch:
 
     def __init__(self, client: ApiClient, known: Roster | None, store: Callable[[Roster], None]) -> None:
         self.roster = known
-        self.trouble = "" if known else f"{WHAT} has not been read yet"
+        self.trouble = self._fault = "" if known else f"{WHAT} has not been read yet"
         self._client = client
         self._store = store
 
@@ -35,27 +35,25 @@ class RosterWatch:
     def _take(self, event: Event) -> None:
         if isinstance(event, Interrupted):
             self.trouble = event.error.sentence
-        elif isinstance(event, Snapshot):
-            self._read(event.items[0] if event.items else None)
-        elif isinstance(event, Change):
-            self._read(None if event.kind is ChangeKind.DELETED else event.object)
-
-    def _read(self, config_map: Json | None) -> None:
-        if config_map is None:
-            self.trouble = f"there is no {WHAT}: pp-leader writes it"
             return
+        if isinstance(event, Snapshot):
+            self._fault = self._read(event.items[0] if event.items else None)
+        elif isinstance(event, Change):
+            self._fault = self._read(None if event.kind is ChangeKind.DELETED else event.object)
+        self.trouble = self._fault  # a bookmark says that the watch goes on, and nothing of the roster
+
+    def _read(self, config_map: Json | None) -> str:
+        """What is wrong with it, or nothing."""
+        if config_map is None:
+            return f"there is no {WHAT}: pp-leader writes it"
         data = config_map.get("data")
         roster = parse_roster(data.get(ROSTER) if isinstance(data, dict) else None)
         if isinstance(roster, Unreadable):
-            self.trouble = f"{WHAT}: {roster}"
-        elif self.roster is not None and roster != self.roster and roster.version <= self.roster.version:
+            return f"{WHAT}: {roster}"
+        if self.roster is not None and roster != self.roster and roster.version <= self.roster.version:
             known = f"this host knows another one of version {self.roster.version}"
-            self.trouble = f"{WHAT} is of version {roster.version}, and {known}"
-        else:
-            self._accept(roster)
-
-    def _accept(self, roster: Roster) -> None:
-        self.trouble = ""
+            return f"{WHAT} is of version {roster.version}, and {known}"
         if roster != self.roster:
             self.roster = roster
             self._store(roster)
+        return ""

@@ -82,8 +82,14 @@ class Host:
         return self.record.events("down")[-1]
 
     def await_down(self, within_seconds: float = 30) -> Event:
-        eventually(lambda: not self.is_up(), f"{self.name} is down", within_seconds)
+        try:
+            eventually(lambda: not self.is_up(), f"{self.name} is down", within_seconds)
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}; watchdog: {self.watchdog()[-6:]}, host: {self._last()}") from None
         return self.down()
+
+    def _last(self) -> list[Event]:
+        return [event for event in self.events() if event["kind"] not in ("kubelet-tick", "watchdog")][-4:]
 
     def events(self, *kinds: str, boot: int | None = None) -> list[Event]:
         """What was recorded in this boot (or in that one): up, down, watchdog, notify, journal, agent-started,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pp_hostd.agent.journal import Journal, Message, Priority
+from pp_hostd.service.journal import Journal, Message, Priority
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from pp_hostd.agent.act.notify import Notify
+from pp_hostd.service.notify import Notify
 
 
 class Clock:
@@ -124,9 +124,26 @@ def test_a_stored_descriptor_arrives_with_its_name(far: socket.socket, tmp_path:
     notify.close()
 
 
+def test_a_descriptor_that_was_closed_before_it_could_be_stored_holds_nothing_up(
+    far: socket.socket, tmp_path: Path
+) -> None:
+    notify = Notify(Clock())
+    while not notify.dropped:
+        notify.judged(f"state {notify.dropped} {os.urandom(4).hex()}")
+    with open(tmp_path / "device", "w") as device:
+        notify.store(device.fileno())
+    notify.forget()
+    notify.ready()
+    heard(far)
+    notify.judged("disarmed")
+    kinds = [message.split("=")[0] for message in heard(far)]
+    assert kinds == ["FDSTOREREMOVE", "READY", "STATUS"]
+    notify.close()
+
+
 CHILD = """
 import json, os, sys
-from pp_hostd.agent.act.notify import inherited_descriptors
+from pp_hostd.service.notify import inherited_descriptors
 os.environ["LISTEN_PID"] = sys.argv[1] or str(os.getpid())
 found = inherited_descriptors()
 left = [name for name in os.environ if name.startswith("LISTEN")]
@@ -163,6 +180,6 @@ def test_descriptors_kept_by_systemd_are_found_by_name_and_not_passed_on(
 def test_a_descriptor_that_is_not_open_is_left_out() -> None:
     environment = {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "1", "LISTEN_FDNAMES": "watchdog"}
     code = f"import os; os.environ.update({environment}); os.environ['LISTEN_PID'] = str(os.getpid()); "
-    code += "from pp_hostd.agent.act.notify import inherited_descriptors; print(inherited_descriptors())"
+    code += "from pp_hostd.service.notify import inherited_descriptors; print(inherited_descriptors())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

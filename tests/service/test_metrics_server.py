@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from pp_hostd.agent.http_port import HttpPort
-from pp_hostd.agent.metric import Metric, render
-from pp_hostd.agent.metrics_server import Health, MetricsServer
+from pp_hostd.service.http_port import HttpPort
+from pp_hostd.service.metric import Metric, render
+from pp_hostd.service.metrics_server import Health, MetricsServer
 from tests.peers.talk import say
 
 METRICS = [

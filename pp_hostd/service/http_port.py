@@ -15,9 +15,9 @@ from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass
 from typing import Any, Callable
 
-from pp_hostd.agent.http_connection import HEAD_BYTES, Connection, Parting, Reply, Request
-from pp_hostd.agent.metric import Metric
 from pp_hostd.errors import UserError
+from pp_hostd.service.http_connection import HEAD_BYTES, Connection, Parting, Reply, Request
+from pp_hostd.service.metric import Metric
 
 BACKLOG = 1024
 # However many come or are to go at once, the loop's other work waits for no more than these.

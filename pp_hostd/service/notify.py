@@ -52,7 +52,8 @@ class Notify:
         self._owe(f"FDSTORE=1\nFDNAME={name}\nFDPOLL=0", descriptor)
 
     def forget(self, name: str = WATCHDOG) -> None:
-        """A stored descriptor would keep a disarmed watchdog open."""
+        """A stored descriptor would keep a disarmed watchdog open; one that is yet to be stored is closed by now."""
+        self._owed = [each for each in self._owed if each.descriptor is None]
         self._owe(f"FDSTOREREMOVE=1\nFDNAME={name}")
 
     def judged(self, sentence: str) -> None:

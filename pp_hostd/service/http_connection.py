@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import h11
 
 if TYPE_CHECKING:
-    from pp_hostd.agent.http_port import HttpPort
+    from pp_hostd.service.http_port import HttpPort
 
 HEAD_BYTES = 4096
 LINGER_SECONDS = 1.0
@@ -111,6 +111,9 @@ class Connection(asyncio.BufferedProtocol):
             event = self._parser.next_event()
         except h11.RemoteProtocolError as error:
             self._refuse(error.error_status_hint, str(error))
+            return
+        except ValueError:  # what h11 before 0.15 lets through of a length of thousands of digits
+            self._refuse(400, "bad Content-Length")
             return
         if isinstance(event, h11.Request):
             self._ahead, self._parser = self._parser.trailing_data[0], None

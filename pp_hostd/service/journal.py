@@ -32,6 +32,9 @@ class Message(enum.Enum):
     CONFIG_RELOADED = "1fb1982af86349119772d14b1e8799ac"
     STATE_SET_ASIDE = "c6544b73c5d44c398eff3bebe681e17d"
     MAINTENANCE = "8c9a9b01b4f548f88aab1a7f4b5b76e9"
+    LEADING = "92c2f8b456ed47dc9f94b7804446ecce"
+    COURSE = "3196104b4d334314bc1cc3a4c021da62"
+    ROSTER_WRITTEN = "e5c1b224a71042508064d05f6ee23c2d"
 
 
 class Priority(enum.IntEnum):
@@ -47,9 +50,10 @@ class Priority(enum.IntEnum):
 class Journal:
     """Where lines go. journald's socket is found anew for each line, so journald may come, go and restart."""
 
-    def __init__(self, path: str = SOCKET, stderr: int = 2) -> None:
+    def __init__(self, path: str = SOCKET, stderr: int = 2, identifier: str = IDENTIFIER) -> None:
         self._path = path
         self._stderr = stderr
+        self._identifier = identifier
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         self._dropped = 0
         self.dropped_in_all = 0
@@ -60,7 +64,7 @@ class Journal:
         if self._dropped:
             text += f" ({self._dropped} lines before this one could not be written)"
             fields["dropped"] = self._dropped
-        if self._write(text, _entry(message, text, priority, fields), priority):
+        if self._write(text, _entry(self._identifier, message, text, priority, fields), priority):
             self._dropped = 0
         else:
             self._dropped += 1
@@ -91,13 +95,13 @@ class Journal:
             return False
 
 
-def _entry(message: Message, text: str, priority: Priority, fields: dict[str, object]) -> bytes:
+def _entry(identifier: str, message: Message, text: str, priority: Priority, fields: dict[str, object]) -> bytes:
     ours = {f"PP_HOSTD_{name.upper()}": str(value) for name, value in fields.items()}
     entry = {
         "MESSAGE": text,
         "MESSAGE_ID": message.value,
         "PRIORITY": str(priority.value),
-        "SYSLOG_IDENTIFIER": IDENTIFIER,
+        "SYSLOG_IDENTIFIER": identifier,
         **ours,
     }
     return b"".join(_field(name, value) for name, value in entry.items())

@@ -1,0 +1,73 @@
+"""What a starting daemon takes up of the run before it, and what it leaves."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pp_hostd.agent.act.gate import GateFiles
+from pp_hostd.agent.kept import Kept
+from pp_hostd.agent.recall import Recalled, recall
+from pp_hostd.agent.sense.boot import RECORD, Ending
+from pp_hostd.agent.state import StateFiles
+from pp_hostd.model.bond import Bond, Gate
+from pp_hostd.model.memory import Decision
+from pp_hostd.model.settings import Agent, Settings
+from tests.agent.values import BOND, BOOT, MEMORY, NOW
+
+DECIDED = replace(MEMORY, decision=Decision(NOW - 1, "nobody vouches for it", None))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> StateFiles:
+    os.mkdir(tmp_path / "run")
+    return StateFiles(str(tmp_path / "run"), str(tmp_path / "var"))
+
+
+def recalled(files: StateFiles, kept: Kept) -> Recalled:
+    assert files.save(kept) == ""
+    return recall(files, GateFiles(files.run_directory), Settings(), BOOT, NOW)
+
+
+def test_what_a_dry_run_decided_is_not_done_by_a_run_that_enforces(files: StateFiles) -> None:
+    assert recalled(files, Kept(DECIDED, Bond(BOOT, Gate.OPEN))).memory.decision is None
+
+
+def test_what_an_armed_or_promised_host_decided_is_done(files: StateFiles) -> None:
+    for bond in (replace(BOND, stored=None), replace(BOND, watchdog=None)):
+        assert recalled(files, Kept(DECIDED, bond)).memory.decision == DECIDED.decision
+
+
+def test_that_the_end_of_the_last_boot_was_told_is_known_to_every_run_of_this_boot(files: StateFiles) -> None:
+    kept = Kept(MEMORY, BOND)
+    assert not recalled(files, kept).last_boot_told
+    Path(files.var_directory, RECORD).write_text(Ending("another-boot", "it was condemned", 7).render())
+    first, second = recalled(files, kept), recalled(files, kept)
+    assert "it was condemned" in first.last_boot and first.last_boot_told
+    assert second.last_boot == "" and second.last_boot_told
+
+
+def begun(files: StateFiles, gate: str, mode: str = "enforce") -> Gate:
+    settings = Settings(agent=Agent(gate=gate, mode=mode))
+    return recall(files, GateFiles(files.run_directory), settings, BOOT, NOW).bond.gate
+
+
+def test_a_boot_that_relies_on_the_taint_does_so_from_its_first_run_on(files: StateFiles) -> None:
+    assert begun(files, "taint") is Gate.CLOSED
+    files.save(Kept(MEMORY, Bond(BOOT, Gate.CLOSED)))
+    assert begun(files, "taint") is Gate.CLOSED
+
+
+@pytest.mark.parametrize(("gate", "mode"), [("none", "enforce"), ("hold", "enforce"), ("taint", "dry-run")])
+def test_a_boot_that_began_without_a_gate_has_none_by_a_later_setting(files: StateFiles, gate: str, mode: str) -> None:
+    assert begun(files, gate, mode) is Gate.ABSENT
+    files.save(Kept(MEMORY, Bond(BOOT, Gate.ABSENT)))
+    assert begun(files, "taint") is Gate.ABSENT
+
+
+def test_a_run_that_finds_its_state_damaged_does_not_rely_on_the_taint_alone(files: StateFiles) -> None:
+    Path(files.run_directory, "state").write_text("{")
+    assert begun(files, "taint") is Gate.ABSENT
