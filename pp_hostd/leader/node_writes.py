@@ -1,0 +1,116 @@
+"""What the leader changes on a Node, as merge patches made from the Node as it was read. Pure.
+
+A patch replaces a list of taints as a whole, so it must only be sent on the version that it was made from. An empty
+one has nothing to change.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pp_hostd.model.backup import Backup
+from pp_hostd.model.keys import (
+    CONDEMNATION_ID,
+    CONDEMNED,
+    CONFIRMED_DEAD,
+    CORDONED,
+    FREED,
+    FREEING,
+    OUT_OF_SERVICE,
+)
+from pp_hostd.model.node import condemned_taint, freeing_marker
+
+Json = dict[str, Any]
+_OUT_OF_SERVICE_TAINT = {"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}
+"""The cluster's own controllers force-delete the pods and detach the volumes of a Node with this one."""
+
+
+def cordon(node: Json, condemnation_id: int) -> Json:
+    """Unschedulable, and our taint (rule 9). Who was schedulable before is marked, to become so again."""
+    schedulable = _part(node, "spec").get("unschedulable") is not True
+    annotations = {CORDONED: str(condemnation_id)} if schedulable else {}
+    spec: Json = {"unschedulable": True} if schedulable else {}
+    return _patch(node, annotations=annotations, spec=spec, taints=_with(node, condemned_taint(condemnation_id)))
+
+
+def mark_freeing(node: Json, condemnation_id: int, *, out_of_service: bool) -> Json:
+    """The marker that the gate honours (rule 12) and, in one write with it, the taint that frees."""
+    taints = _with(node, _OUT_OF_SERVICE_TAINT) if out_of_service else _taints(node)
+    return _patch(node, annotations=freeing_marker(condemnation_id)["annotations"], taints=taints)
+
+
+def uncordon(node: Json) -> Json:
+    """Without our marks. Only with the marker on it is the out-of-service taint ours."""
+    present = _part(node, "metadata", "annotations")
+    annotations = {key: None for key in (FREEING, CONFIRMED_DEAD, CORDONED) if key in present}
+    ours = {CONDEMNED, OUT_OF_SERVICE} if FREEING in present else {CONDEMNED}
+    taints = [taint for taint in _taints(node) if taint.get("key") not in ours]
+    spec = {"unschedulable": None} if CORDONED in present else {}
+    return _patch(node, annotations=annotations, spec=spec, taints=taints)
+
+
+def recreated(backup: Backup, *, is_machine: bool) -> Json:
+    """The Node to create. Where Nodes are the machines, the last condemnation's id must stay readable (rule 4)."""
+    node = backup.node()
+    node["metadata"]["annotations"].update(_marks(backup, is_machine))
+    return node
+
+
+def complete(node: Json, backup: Backup, *, is_machine: bool) -> Json:
+    """What the Node lacks of the backup; nothing that it has is changed but our own mark."""
+    labels = _lacking(_part(node, "metadata", "labels"), backup.labels)
+    present = _part(node, "metadata", "annotations")
+    annotations = _lacking(present, {**backup.annotations, **_marks(backup, is_machine)})
+    if present.get(FREED) != str(backup.id):
+        annotations[FREED] = str(backup.id)
+    kept = {key: value for key, value in backup.spec.items() if key != "taints"}
+    tainted = {_slot(taint) for taint in _taints(node)}
+    lost = [taint for taint in backup.spec.get("taints", ()) if _slot(taint) not in tainted]
+    spec = _lacking(_part(node, "spec"), kept)
+    return _patch(node, labels=labels, annotations=annotations, spec=spec, taints=[*_taints(node), *lost])
+
+
+def _marks(backup: Backup, is_machine: bool) -> dict[str, str]:
+    freed = {FREED: str(backup.id)}
+    return {**freed, CONDEMNATION_ID: str(backup.id)} if is_machine else freed
+
+
+def _patch(
+    node: Json,
+    *,
+    taints: list[Json],
+    labels: Json | None = None,
+    annotations: Json | None = None,
+    spec: Json | None = None,
+) -> Json:
+    """Only what differs from the Node."""
+    metadata = {key: value for key, value in (("labels", labels), ("annotations", annotations)) if value}
+    spec = {**(spec or {}), **({} if taints == _taints(node) else {"taints": taints})}
+    return {key: value for key, value in (("metadata", metadata), ("spec", spec)) if value}
+
+
+def _with(node: Json, taint: Json) -> list[Json]:
+    """The Node's taints with this one, in place of another with its key and effect; the others keep their places."""
+    if taint in _taints(node):
+        return _taints(node)
+    return [*(each for each in _taints(node) if _slot(each) != _slot(taint)), taint]
+
+
+def _taints(node: Json) -> list[Json]:
+    return list(_part(node, "spec").get("taints") or ())
+
+
+def _slot(taint: Json) -> tuple[object, object]:
+    """The API keeps one taint for each."""
+    return taint.get("key"), taint.get("effect")
+
+
+def _lacking(present: Json, wanted: Any) -> Json:
+    return {key: value for key, value in wanted.items() if key not in present}
+
+
+def _part(node: Json, *keys: str) -> Json:
+    """What lies under these keys; the API leaves empty maps out."""
+    for key in keys:
+        node = node.get(key) or {}
+    return node

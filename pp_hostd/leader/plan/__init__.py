@@ -1,0 +1,1 @@
+"""What the leader decides: pure, with time as an argument."""

@@ -1,0 +1,149 @@
+"""How a term's memory of a node changes: by what its steps found, by what the watch shows, by who has acknowledged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import groupby
+
+from pp_hostd.model.bond import Written
+from pp_hostd.model.case import Case, Term
+from pp_hostd.model.observed import MachineSeen
+from pp_hostd.model.promise import Armed, Committed, GateClosed, GateKind
+from pp_hostd.model.remedy import (
+    Acknowledged,
+    AskPeers,
+    Condemn,
+    Freed,
+    FreeWorkloads,
+    Inspected,
+    Inspection,
+    NotAcknowledged,
+    RemedyEnded,
+    RemedyNews,
+)
+from pp_hostd.model.roster import Electorate
+from pp_hostd.model.settings import Settings
+
+PAUSE_SECONDS = 1.0
+"""After a step that failed, and between two rounds of questions."""
+
+
+def wait_seconds(settings: Settings, promise: Armed) -> float:
+    """Rule 11: T + 2W as the node promised, and the margin; a longer safe time wins."""
+    bound = promise.self_timeout_seconds + 2 * promise.watchdog_timeout_seconds + settings.leader.margin_seconds
+    return max(bound, settings.leader.safe_time_seconds)
+
+
+def learned(settings: Settings, term: Term, news: Iterable[RemedyNews]) -> Term:
+    told: dict[str, list[RemedyNews]] = {}
+    for each in news:
+        told.setdefault(each.node, []).append(each)
+    cases = dict(term.cases)
+    for node, about_it in told.items():
+        cases[node] = _after(settings, cases.get(node, Case()), about_it)
+    return replace(term, cases=cases)
+
+
+def sighted(case: Case, seen: MachineSeen | None) -> Case:
+    """Rule 9: a condemnation that lapsed, if only for a moment, or that the watch may have missed lapsing, is void."""
+    if case.id is None:
+        return case
+    if seen is not None and case.stretch is None and case.after == seen.after:
+        return replace(case, stretch=seen.stretch)  # what followed upon that version is what this term wrote
+    if seen is not None and case.stretch == seen.stretch:
+        return case
+    return Case(left=case.left, not_before_at=case.not_before_at, trouble=case.trouble)
+
+
+def counted(case: Case, electorate: Electorate | None, now: float) -> Case:
+    """Rule 10: the clock starts when at least half of the nodes know, and starts anew when fewer still do."""
+    enough = electorate is not None and 2 * len(case.tokens) >= electorate.n
+    if enough and case.t0_at is None:
+        return replace(case, t0_at=now, again=frozenset())
+    if not enough and case.t0_at is not None:
+        return replace(case, t0_at=None)
+    return case
+
+
+def _after(settings: Settings, case: Case, told: Iterable[RemedyNews]) -> Case:
+    for are_answers, together in groupby(told, lambda each: isinstance(each, (Acknowledged, NotAcknowledged))):
+        if are_answers:  # there may be thousands
+            case = _answered(settings, case, together)
+            continue
+        for each in together:
+            if isinstance(each, Inspected):
+                case = _inspected(case, each.inspection)
+            elif isinstance(each, Freed):
+                case = replace(case, left=each.left)
+            elif isinstance(each, RemedyEnded):
+                case = _ended(case, each)
+    return case
+
+
+def _inspected(case: Case, inspection: Inspection) -> Case:
+    record = None if inspection.node is None else inspection.node.node.agent
+    promise = record.promise if isinstance(record, Committed) else record
+    if isinstance(promise, Armed) and promise != case.promise:
+        # What binds the host has changed: who acknowledged it counts for that one alone.
+        case = replace(case, promise=promise, tokens={}, t0_at=None)
+    committed = isinstance(record, Committed) and record.id == case.id
+    committed_at = (inspection.ended_at if case.committed_at is None else case.committed_at) if committed else None
+    before = case.inspection
+    renewed = before is None or case.kubelet_at is None or before.kubelet_renewed != inspection.kubelet_renewed
+    kubelet_at = inspection.ended_at if renewed else case.kubelet_at
+    closed = isinstance(record, GateClosed) and record.gate is GateKind.TAINT
+    same = before is not None and before.node is not None and before.node.node.agent == record
+    return replace(
+        case,
+        inspection=inspection,
+        committed_at=committed_at,
+        kubelet_at=kubelet_at,
+        kubelet_back=closed and same and (renewed or case.kubelet_back),
+    )
+
+
+def _answered(settings: Settings, case: Case, answers: Iterable[RemedyNews]) -> Case:
+    """Rule 10: who has acknowledged, and after the wait who has done so again; who says otherwise counts no longer."""
+    tokens, again, silent = dict(case.tokens), set(case.again), dict(case.silent)
+    over_at = -math.inf
+    if case.t0_at is not None and case.promise is not None:
+        over_at = case.t0_at + wait_seconds(settings, case.promise)
+    for each in answers:
+        if isinstance(each, NotAcknowledged):
+            silent[each.peer] = each.sentence
+            if each.answered:
+                tokens.pop(each.peer, None)
+        elif isinstance(each, Acknowledged) and each.asked_at >= over_at:
+            why = _objection(case, each)
+            if why:
+                tokens.pop(each.peer, None)
+                silent[each.peer] = why
+            else:
+                silent.pop(each.peer, None)
+                tokens[each.peer] = each.token
+                again.add(each.peer)
+    return replace(case, tokens=tokens, again=frozenset(again.intersection(tokens)), silent=silent)
+
+
+def _objection(case: Case, answer: Acknowledged) -> str:
+    """Why this acknowledgement does not count, or nothing."""
+    if answer.id != case.id:
+        return f"it knows of condemnation {answer.id}"
+    forgotten = case.t0_at is not None and case.tokens.get(answer.peer) != answer.token
+    return "it has forgotten in between" if forgotten else ""
+
+
+def _ended(case: Case, ended: RemedyEnded) -> Case:
+    remedy = ended.remedy
+    if ended.written is not Written.DONE:
+        return replace(case, not_before_at=ended.at + PAUSE_SECONDS, trouble=ended.sentence)
+    case = replace(case, not_before_at=0.0, trouble="")
+    if isinstance(remedy, Condemn):
+        return Case(id=remedy.id, after=remedy.resource_version)
+    if isinstance(remedy, AskPeers):
+        return replace(case, asked=case.asked + len(remedy.peers), ask_not_before_at=ended.at + PAUSE_SECONDS)
+    if isinstance(remedy, FreeWorkloads) and case.left:
+        return replace(case, not_before_at=ended.at + PAUSE_SECONDS, trouble=ended.sentence or "some are still there")
+    return case

@@ -1,0 +1,172 @@
+"""The poison pill on the cluster's side: for every node that is asked for, condemned or not yet given back, what next.
+
+Every state is derived from the cluster and this term's own memory, so any step can be repeated, by any leader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from pp_hostd.leader.plan.certainty import certain, refusal
+from pp_hostd.leader.plan.electorates import Electorates
+from pp_hostd.leader.plan.giving_back import given_back
+from pp_hostd.leader.plan.memory import counted, learned, sighted
+from pp_hostd.leader.plan.valves import Valves, begun, paused
+from pp_hostd.leader.plan.view import View
+from pp_hostd.model.case import Case, Course, Stage, Term
+from pp_hostd.model.condemnation import Condemnation, Condemned, NotRequested
+from pp_hostd.model.keys import CONDEMNATION_ID
+from pp_hostd.model.machine import Machine, machine_of_node
+from pp_hostd.model.observed import NodeSeen, Observed
+from pp_hostd.model.record import MAX_COUNT, Unreadable
+from pp_hostd.model.remedy import Condemn, Cordon, DeleteNode, DropBackup, HandOver, Inspect, RemedyNews, StoreBackup
+from pp_hostd.model.settings import Settings
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A course for every node that is not plainly well, and the term as it is remembered from here on."""
+
+    courses: tuple[Course, ...]
+    term: Term
+
+
+def plan(settings: Settings, observed: Observed, term: Term, news: Iterable[RemedyNews], now: float) -> Planned:
+    """Total: no cluster, however odd, makes it raise."""
+    term = learned(settings, term, news)
+    valves = Valves.of(settings, observed, term, now)
+    courses: list[Course] = []
+    cases: dict[str, Case] = {}
+    electorates = Electorates(observed.roster)
+    targets, doubtful = _targets(observed, settings.api.machines)
+    for name, subject in targets:
+        case = sighted(term.cases.get(name, Case()), observed.machines.get(subject))
+        electorate = None if case.promise is None else electorates.of(case.promise)
+        case = counted(case, None if isinstance(electorate, Unreadable) else electorate, now)
+        view = View(settings, observed, electorates, term, case, name, subject, now)
+        course = _course(view, valves)
+        if course is not None:
+            courses.append(course)
+            cases[name] = case
+            valves = valves.after(course, view)
+    for name, subject in doubtful:
+        view = View(settings, observed, electorates, term, Case(), name, subject, now)
+        courses.append(view.refuses(_trouble(view, observed.machines[subject].machine, view.seen)))
+    return Planned(tuple(courses), replace(term, cases=cases, calm_at=valves.calm_at))
+
+
+Target = tuple[str, str]
+
+
+def _targets(observed: Observed, machines: str) -> tuple[list[Target], list[Target]]:
+    """Node and machine of all that is not plainly well; then the machines without a Node, or with one of another's."""
+    targets: dict[str, str] = {}
+    for name in (*observed.backups, *observed.marked):
+        subject = _subject(observed, name, machines)
+        targets[name] = subject if isinstance(subject, str) else ""
+    doubtful: list[Target] = []
+    for subject in sorted(set(observed.requests).intersection(observed.machines)):
+        name = observed.machines[subject].machine.node or ""
+        seen = observed.nodes.get(name)
+        named = seen is None or seen.subject == subject
+        if name and named and targets.get(name, "") in ("", subject):
+            targets[name] = subject
+        else:
+            doubtful.append((name, subject))
+    return sorted(targets.items()), doubtful
+
+
+def _subject(observed: Observed, name: str, machines: str) -> str | Unreadable | None:
+    """The machine that the Node names, or that it named before it was deleted."""
+    seen, stored = observed.nodes.get(name), observed.backups.get(name)
+    if seen is not None:
+        return seen.subject
+    if stored is None or isinstance(stored.backup, Unreadable):
+        return None
+    return machine_of_node(stored.backup.node(), machines)
+
+
+def _course(view: View, valves: Valves) -> Course | None:
+    begun = given_back(view)
+    if begun is not None:  # also while it is paused: a Node that is missing must come back
+        return begun
+    course, stored = _asked_for(view, valves), view.backup_seen
+    if stored is not None and not isinstance(course and course.step, (Inspect, StoreBackup, DeleteNode)):
+        # A backup without its Node is a licence to free, so it stands only while the deletion comes next.
+        drop = DropBackup(view.name, stored.resource_version)
+        return view.does(Stage.CHECKING, drop, "its Node is not deleted after all: drops the backup")
+    return course
+
+
+def _asked_for(view: View, valves: Valves) -> Course | None:
+    machine, seen = view.machine, view.seen
+    if machine is None:
+        return None if seen is None else view.refuses(_without_machine(view))
+    if isinstance(machine.condemnation, NotRequested):
+        return None
+    trouble = _trouble(view, machine, seen)
+    if trouble or seen is None:
+        return view.refuses(trouble)
+    return _remedied(view, machine, seen, valves)
+
+
+def _without_machine(view: View) -> str:
+    return (
+        f"it bears marks of a condemnation, and its machine {view.subject or '(unknown)'} does not exist. If its "
+        f"workloads are gone: kubectl uncordon {view.name}, and remove the taint and the annotations of pp-hostd.io/"
+    )
+
+
+def _trouble(view: View, machine: Machine, seen: NodeSeen | None) -> str:
+    """Why nothing can be done about this request, or nothing, and what a person can do."""
+    if isinstance(machine.condemnation, Unreadable):
+        return f"{machine.condemnation}. Remove the annotation and the label, and ask again"
+    if _last_id(machine.condemnation) == MAX_COUNT:
+        return f"its {CONDEMNATION_ID} can't grow any further. Remove it, reboot the host, and ask again"
+    if machine.node is None:
+        return "the Machine has no nodeRef: there is no Node whose workloads could be freed"
+    if seen is None:
+        return f"there is no Node {machine.node} and no backup of one: nothing can be freed or given back"
+    if seen.subject != machine.subject:
+        return f"the Machine refers to Node {machine.node}, and that Node names another machine: {seen.subject}"
+    if machine.node != view.name:
+        return f"the Node names Machine {machine.subject}, and that Machine refers to another Node: {machine.node}"
+    if view.name not in view.observed.enrolled:
+        return (
+            f"the node is not enrolled, so it can't be known when it is dead. To enrol it: pp-leader enroll {view.name}"
+        )
+    return "" if isinstance(machine.condemnation, Condemned) else refusal(view, seen, machine.uid)
+
+
+def _last_id(condemnation: Condemnation) -> int:
+    return condemnation.id if isinstance(condemnation, Condemned) else condemnation.last_id
+
+
+def _remedied(view: View, machine: Machine, seen: NodeSeen, valves: Valves) -> Course:
+    held = paused(view)
+    if held:
+        return view.waits(Stage.HELD, held)
+    if not isinstance(machine.condemnation, Condemned) and not begun(seen):
+        held, until_at = valves.held(view)
+        if held:
+            return view.waits(Stage.HELD, held, until_at)
+    if view.name == view.term.own_node:
+        return view.does(Stage.HELD, HandOver(), "this leader runs on that very host: another must lead")  # rule 14
+    return _condemned(view, machine, seen) or certain(view)
+
+
+def _condemned(view: View, machine: Machine, seen: NodeSeen) -> Course | None:
+    """Rule 9: cordon first, then condemn, each term under an id of its own; None once that stands."""
+    node, condemnation = seen.node, machine.condemnation
+    if isinstance(condemnation, Unreadable):
+        return None
+    own = isinstance(condemnation, Condemned) and condemnation.id == view.case.id
+    last_id = _last_id(condemnation)
+    if not node.tainted or not node.unschedulable:
+        cordon = Cordon(node.name, node.uid, node.resource_version, last_id if own else last_id + 1)
+        return view.does(Stage.CONDEMNING, cordon, "cordons its Node")
+    if own:
+        return None
+    condemn = Condemn(view.subject, machine.uid, machine.resource_version, last_id + 1)
+    return view.does(Stage.CONDEMNING, condemn, "condemns its machine")

@@ -1,0 +1,103 @@
+"""Safety valves: what keeps the leader from condemning too many, too soon, or against a person's wish."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pp_hostd.leader.plan.view import View
+from pp_hostd.model.backup import Backup
+from pp_hostd.model.case import Course, Stage, Term
+from pp_hostd.model.condemnation import Condemned
+from pp_hostd.model.control import Pause
+from pp_hostd.model.observed import CONTROL_PLANE_LABELS, BackupSeen, NodeSeen, Observed
+from pp_hostd.model.record import Unreadable
+from pp_hostd.model.settings import Settings
+
+
+def paused(view: View) -> str:
+    """Who wants the leader to stand still, for all or for this node; or nothing."""
+    order = view.observed.control.paused
+    if isinstance(order, Pause):
+        return f"paused by {order.who}: {order.why}. To go on: pp-leader resume"
+    if isinstance(order, Unreadable):
+        return f"paused: {order}"
+    if view.seen is not None and view.seen.paused:
+        return "the Node is marked as paused"
+    return ""
+
+
+@dataclass(frozen=True)
+class Valves:
+    """What one plan has counted. `most` nodes may be asked for at once; `busy` are worked on. Of `control_plane` nodes
+    that run the control plane `busy_control_plane` are worked on, or have not come back since. `calm_at`: see Term."""
+
+    asked: int
+    most: int
+    busy: int
+    busy_control_plane: int
+    control_plane: int
+    calm_at: float
+
+    @classmethod
+    def of(cls, settings: Settings, observed: Observed, term: Term, now: float) -> Valves:
+        asked = [observed.machines[subject].machine for subject in observed.requests if subject in observed.machines]
+        names = {machine.node for machine in asked if machine.node in observed.enrolled}
+        most = _most(settings.leader.max_unhealthy, len(observed.enrolled))
+        storm = len(names) > most
+        busy = {machine.node for machine in asked if isinstance(machine.condemnation, Condemned)}
+        busy |= set(observed.backups) | {name for name in observed.marked if begun(observed.nodes.get(name))}
+        control_plane = {name for name, seen in observed.nodes.items() if seen.control_plane}
+        control_plane |= {name for name, stored in observed.backups.items() if _of_control_plane(stored)}
+        absent = {name for name in control_plane if _absent(observed.nodes.get(name))}
+        calm_at = now + settings.leader.cool_down_seconds if storm else term.calm_at
+        return cls(len(names), most, len(busy), len(busy & control_plane | absent), len(control_plane), calm_at)
+
+    def after(self, course: Course, view: View) -> Valves:
+        """With this node counted as worked on, if it is about to be."""
+        seen = view.seen
+        if course.stage is not Stage.CONDEMNING or view.condemned is not None or begun(seen):
+            return self
+        control_plane = seen is not None and seen.control_plane
+        return replace(self, busy=self.busy + 1, busy_control_plane=self.busy_control_plane + control_plane)
+
+    def held(self, view: View) -> tuple[str, float | None]:
+        """Why this node, which nobody has condemned yet, must wait, and until when; or nothing."""
+        settings, now = view.settings.leader, view.now
+        settled_at = view.term.began_at + settings.start_grace_seconds
+        if now < settled_at:
+            return "this leader has just begun, and condemns nobody yet", settled_at
+        if self.asked > self.most:
+            return f"{self.asked} nodes are asked for, and leader.max_unhealthy allows {self.most}", None
+        if now < self.calm_at:
+            return (
+                "too many nodes were asked for a while ago, and nobody is condemned until that has settled",
+                self.calm_at,
+            )
+        if self.busy >= settings.max_at_once:
+            return f"{self.busy} nodes are worked on already, and leader.max_at_once is {settings.max_at_once}", None
+        control_plane = view.seen is not None and view.seen.control_plane
+        others, spare = self.busy_control_plane - _absent(view.seen), (self.control_plane - 1) // 2
+        if control_plane and others >= spare:
+            return f"one more of {self.control_plane} control-plane nodes would leave no quorum", None
+        return "", None
+
+
+def begun(seen: NodeSeen | None) -> bool:
+    """Whether a leader has laid hands on this Node."""
+    return seen is not None and (seen.node.tainted or seen.node.freeing is not None)
+
+
+def _of_control_plane(stored: BackupSeen) -> bool:
+    return isinstance(stored.backup, Backup) and not stored.backup.labels.keys().isdisjoint(CONTROL_PLANE_LABELS)
+
+
+def _absent(seen: NodeSeen | None) -> bool:
+    """Whether the host was freed, and has not come back since."""
+    return seen is None or (seen.freed is not None and seen.node.agent is None)
+
+
+def _most(share: str, nodes: int) -> int:
+    if not share.endswith("%"):
+        return int(share)
+    percent = int(share[:-1])
+    return max(nodes * percent // 100, 1 if percent else 0)

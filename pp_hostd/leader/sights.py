@@ -1,0 +1,170 @@
+"""What the leader keeps of Nodes and machines, brought up to date event by event. No I/O."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from pp_hostd.model.condemnation import NotRequested
+from pp_hostd.model.machine import Machine, parse_machine
+from pp_hostd.model.observed import MachineSeen, NodeSeen, parse_node_seen
+from pp_hostd.model.promise import Armed, Committed
+from pp_hostd.model.record import NAME, OPAQUE, Fields, Unreadable, read
+
+MAX_UNREADABLE = 100
+"""So many objects of a kind are told of at most."""
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Kept(Generic[Found]):
+    """All that is held of one object; `found` is None if it is none of ours. Name and version are empty where the
+    object has none that Kubernetes would give: then it is unreadable too."""
+
+    name: str
+    version: str
+    found: Found | Unreadable | None
+
+
+class Sight(ABC, Generic[Found]):
+    """The objects of one kind by name. One that can't be read counts as one that is not there, and is told of.
+
+    `revision` grows with every change in what the roster is made of.
+    """
+
+    def __init__(self, called: str) -> None:
+        self.versions: dict[str, str] = {}
+        self.unreadable: dict[str, str] = {}
+        self.revision = 0
+        self._called = called
+
+    def keep(self, api_object: object) -> Kept[Found]:
+        """What is held of an object of the API."""
+        name = read("the name", lambda source: self._name(_metadata(source)), api_object)
+        version = read("the version", lambda source: _metadata(source).text("resourceVersion", OPAQUE), api_object)
+        return Kept(_or_empty(name), _or_empty(version), self._find(api_object))
+
+    def show(self, kept: Kept[Found]) -> None:
+        """This is how the object is now."""
+        self.versions[kept.name] = kept.version
+        self._take(kept.name, None if isinstance(kept.found, Unreadable) else kept.found)
+        self._tell(kept.name, self._fault(kept.found))
+
+    def show_gone(self, name: str) -> None:
+        """It was deleted."""
+        self.versions.pop(name, None)
+        self._take(name, None)
+        self._tell(name, "")
+
+    def begin_anew(self) -> None:
+        """Nothing is known any more."""
+        for name in tuple(self.versions):
+            self.show_gone(name)
+
+    def troubles(self) -> list[str]:
+        return [f"{self._called} {name or 'without a name'}: {why}" for name, why in self.unreadable.items()]
+
+    def _tell(self, name: str, why: str) -> None:
+        self.unreadable.pop(name, None)
+        if why and len(self.unreadable) < MAX_UNREADABLE:
+            self.unreadable[name] = why
+
+    def _name(self, metadata: Fields) -> str:
+        return metadata.text("name", NAME)
+
+    def _fault(self, found: Found | Unreadable | None) -> str:
+        """What is to be told about the object, or nothing."""
+        return str(found) if isinstance(found, Unreadable) else ""
+
+    @abstractmethod
+    def _find(self, api_object: object) -> Found | Unreadable | None:
+        """What the object says; None if it is none of ours."""
+
+    @abstractmethod
+    def _take(self, name: str, found: Found | None) -> None:
+        """What is found under this name now."""
+
+
+class Nodes(Sight[NodeSeen]):
+    """`marked` are those that bear the leader's marks."""
+
+    def __init__(self, machines: str) -> None:
+        super().__init__("Node")
+        self.seen: dict[str, NodeSeen] = {}
+        self.marked: dict[str, None] = {}
+        self._machines = machines
+
+    def _find(self, api_object: object) -> NodeSeen | Unreadable:
+        return parse_node_seen(api_object, self._machines)
+
+    def _take(self, name: str, found: NodeSeen | None) -> None:
+        before = self.seen.pop(name, None)
+        if found is not None:
+            self.seen[name] = found
+        _list(self.marked, name, found is not None and found.marked)
+        if _for_roster(before) != _for_roster(found):
+            self.revision += 1
+
+
+class Machines(Sight[Machine]):
+    """By subject; `requests` are those that are not plainly well."""
+
+    def __init__(self) -> None:
+        super().__init__("machine")
+        self.seen: dict[str, MachineSeen] = {}
+        self.requests: dict[str, None] = {}
+        self._stretches = 0
+
+    def _name(self, metadata: Fields) -> str:
+        name = super()._name(metadata)
+        return f"{metadata.text('namespace', NAME)}/{name}" if "namespace" in metadata else name
+
+    def _find(self, api_object: object) -> Machine | Unreadable:
+        return parse_machine(api_object)
+
+    def _take(self, name: str, found: Machine | None) -> None:
+        before = self.seen.pop(name, None)
+        if found is not None:
+            self.seen[name] = self._stretched(before, found)
+        _list(self.requests, name, found is not None and not isinstance(found.condemnation, NotRequested))
+        if (before and before.machine.uid) != (found and found.uid):
+            self.revision += 1
+
+    def _stretched(self, before: MachineSeen | None, found: Machine) -> MachineSeen:
+        """No number is used twice: what has lapsed for a moment stays void, whatever is put back (rule 9)."""
+        if before is not None and _standing(before.machine) == _standing(found):
+            return replace(before, machine=found)
+        self._stretches += 1
+        return MachineSeen(found, self._stretches, "" if before is None else before.machine.resource_version)
+
+
+def _for_roster(seen: NodeSeen | None) -> object:
+    """What the roster, and the choice of its versions that are kept, depend on."""
+    if seen is None:
+        return None
+    agent = seen.node.agent
+    promise = agent.promise if isinstance(agent, Committed) else agent
+    promised_version = promise.roster_version if isinstance(promise, Armed) else None
+    return seen.node.uid, seen.node.address, seen.subject, promised_version
+
+
+def _standing(machine: Machine) -> object:
+    return machine.uid, machine.condemnation
+
+
+def _list(names: dict[str, None], name: str, listed: bool) -> None:
+    """A dict, since it keeps the order in which names came: first asked for, first served."""
+    if not listed:
+        names.pop(name, None)
+    else:
+        names.setdefault(name)
+
+
+def _metadata(api_object: object) -> Fields:
+    return Fields(api_object).section("metadata")
+
+
+def _or_empty(text: str | Unreadable) -> str:
+    return "" if isinstance(text, Unreadable) else text

@@ -1,0 +1,82 @@
+"""What a leader remembers in its term: of each node that it works on, and of storms. Nothing of it outlives the term.
+
+All that must outlive it stands in the cluster; a new leader condemns under its own id and waits again (rule 13).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pp_hostd.model.promise import Armed
+from pp_hostd.model.remedy import Inspection, Remedy
+
+
+@dataclass(frozen=True)
+class Case:
+    """A node under work.
+
+    `id` is the condemnation that this term wrote onto the version `after` of the machine, `stretch` the one of the
+    watch in which it stands. `inspection` is the last one under it.
+    `promise` is what binds the host, as found under this condemnation. `tokens` are those of the peers that have
+    acknowledged it, `again` the peers that did so once more after the wait; `t0_at` is rule 10's. `committed_at` is
+    when the committed record was first seen, `kubelet_at` when the kubelet's Lease was last seen to change, and
+    `kubelet_back` says that it did so in the boot whose gate is closed.
+    """
+
+    id: int | None = None
+    after: str = ""
+    stretch: int | None = None
+    inspection: Inspection | None = None
+    promise: Armed | None = None
+    tokens: Mapping[str, str] = field(default_factory=dict)
+    again: frozenset[str] = frozenset()
+    t0_at: float | None = None
+    asked: int = 0
+    ask_not_before_at: float = 0.0
+    silent: Mapping[str, str] = field(default_factory=dict)
+    committed_at: float | None = None
+    kubelet_at: float | None = None
+    kubelet_back: bool = False
+    left: int | None = None
+    not_before_at: float = 0.0
+    trouble: str = ""
+
+
+@dataclass(frozen=True)
+class Term:
+    """One leader's time in office."""
+
+    own_node: str
+    began_at: float
+    cases: Mapping[str, Case] = field(default_factory=dict)
+    calm_at: float = 0.0
+    """Nobody is condemned before: too many were asked for a while ago."""
+
+
+class Stage(enum.Enum):
+    """How far a node has come."""
+
+    HELD = "held back"
+    CONDEMNING = "condemning"
+    ACKNOWLEDGING = "acknowledging"
+    WAITING = "waiting"
+    CHECKING = "checking"
+    FREEING = "freeing"
+    GIVING_BACK = "giving back"
+    CLEARING = "clearing"
+
+
+@dataclass(frozen=True)
+class Course:
+    """What is to be done about a node now, and why. Without a step it waits, until `due_at` if that is known.
+    `refused`: it does not go on by itself, and a person should look."""
+
+    node: str
+    subject: str
+    stage: Stage
+    sentence: str
+    step: Remedy | None = None
+    due_at: float | None = None
+    refused: bool = False

@@ -1,0 +1,113 @@
+"""The cluster as the leader sees it: what it keeps of each Node and machine, and its own ConfigMaps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pp_hostd.model.backup import Backup
+from pp_hostd.model.confirmation import Confirmation, parse_confirmation
+from pp_hostd.model.control import Control
+from pp_hostd.model.keys import CONFIRMED_DEAD, CORDONED, FREED, OUT_OF_SERVICE, PAUSED_NODE
+from pp_hostd.model.machine import Machine, machine_of_node
+from pp_hostd.model.node import Node, parse_node
+from pp_hostd.model.record import COUNT, Fields, Unreadable, read
+from pp_hostd.model.roster import Roster
+
+CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
+
+
+@dataclass(frozen=True)
+class NodeSeen:
+    """A Node; `subject` is the machine that it names. `freed` and `confirmed` are None where nothing is. `boot` is
+    the one that its kubelet last reported, empty if none."""
+
+    node: Node
+    subject: str | Unreadable
+    control_plane: bool = False
+    freed: int | Unreadable | None = None
+    confirmed: Confirmation | Unreadable | None = None
+    cordoned_by_us: bool = False
+    out_of_service: bool = False
+    paused: bool = False
+    finalizers: tuple[str, ...] = ()
+    boot: str = ""
+
+    @property
+    def marked(self) -> bool:
+        """Whether it bears what the leader puts on the Node of a condemned machine, and takes away again."""
+        node = self.node
+        return node.tainted or node.freeing is not None or self.cordoned_by_us or self.confirmed is not None
+
+
+@dataclass(frozen=True)
+class MachineSeen:
+    """A machine as the watch shows it. `stretch` changes whenever it was seen in another condemnation than before, and
+    when the watch had to begin anew: two looks with the same one saw the same condemnation, without a gap (rule 9).
+    `after` is the last version that was seen before it; empty where none was."""
+
+    machine: Machine
+    stretch: int
+    after: str = ""
+
+
+@dataclass(frozen=True)
+class BackupSeen:
+    """A stored backup, and the ConfigMap's version."""
+
+    backup: Backup | Unreadable
+    resource_version: str
+
+
+@dataclass(frozen=True)
+class RosterSeen:
+    """The stored roster, and the ConfigMap's version."""
+
+    roster: Roster | Unreadable
+    resource_version: str
+
+
+@dataclass(frozen=True)
+class Observed:
+    """`requests` names the machines that are not plainly well (their condemnation is anything but NotRequested),
+    `marked` the Nodes that bear the leader's marks: so a plan looks at these alone. `enrolled` are names of nodes."""
+
+    nodes: Mapping[str, NodeSeen] = field(default_factory=dict)
+    machines: Mapping[str, MachineSeen] = field(default_factory=dict)
+    requests: tuple[str, ...] = ()
+    marked: tuple[str, ...] = ()
+    backups: Mapping[str, BackupSeen] = field(default_factory=dict)
+    roster: RosterSeen | None = None
+    control: Control = field(default_factory=lambda: Control(None, None))
+    enrolled: frozenset[str] = frozenset()
+
+
+def parse_node_seen(api_object: object, machines: str) -> NodeSeen | Unreadable:
+    """The Node in an object of the API; `machines` is the setting of that name."""
+    node = parse_node(api_object)
+    if isinstance(node, Unreadable):
+        return node
+    return read("the Node", lambda source: _node_seen(node, Fields(source), machines), api_object)
+
+
+def _node_seen(node: Node, fields: Fields, machines: str) -> NodeSeen:
+    metadata = fields.section("metadata")
+    annotations, labels = metadata.section("annotations"), metadata.section("labels")
+    taints = [Fields(taint, "a taint") for taint in fields.section("spec").elements("taints")]
+    confirmed = annotations.anything(CONFIRMED_DEAD) if CONFIRMED_DEAD in annotations else None
+    return NodeSeen(
+        node=node,
+        subject=machine_of_node(fields.without(), machines),
+        control_plane=any(label in labels for label in CONTROL_PLANE_LABELS),
+        freed=read("the mark of a freed Node", _freed, annotations) if FREED in annotations else None,
+        confirmed=None if confirmed is None else parse_confirmation(confirmed),
+        cordoned_by_us=CORDONED in annotations,
+        out_of_service=any(taint.anything("key") == OUT_OF_SERVICE for taint in taints),
+        paused=PAUSED_NODE in annotations,
+        finalizers=tuple(str(each)[:100] for each in metadata.elements("finalizers")),
+        boot=str(fields.section("status").section("nodeInfo").anything("bootID") or ""),
+    )
+
+
+def _freed(annotations: Fields) -> int:
+    return int(annotations.text(FREED, COUNT))

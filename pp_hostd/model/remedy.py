@@ -1,0 +1,236 @@
+"""What the leader does about a node: the steps, each of them one write or one exchange, and what becomes of them."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Union
+
+from pp_hostd.model.backup import Backup
+from pp_hostd.model.bond import Written
+from pp_hostd.model.machine import Machine
+from pp_hostd.model.observed import NodeSeen
+from pp_hostd.model.record import Unreadable
+from pp_hostd.model.roster import Member, Roster
+
+
+class Freeing(enum.Enum):
+    """Whose hands free the workloads."""
+
+    ALL = "all pods"
+    """The Node is gone: nobody else takes care of any of its pods."""
+    SPARING = "all but daemon and static pods"
+    """The Node stays, and with it what belongs to it."""
+    AWAIT = "none"
+    """The cluster itself frees them (out-of-service); it is only looked after."""
+
+
+@dataclass(frozen=True)
+class Cordon:
+    """Keep workloads off the Node: unschedulable, and the taint that a rebooted kubelet honours (rule 9)."""
+
+    node: str
+    uid: str
+    resource_version: str
+    id: int
+
+
+@dataclass(frozen=True)
+class Condemn:
+    """The one write of rule 9: time, id, label."""
+
+    subject: str
+    uid: str
+    resource_version: str
+    id: int
+
+
+@dataclass(frozen=True)
+class Inspect:
+    """Linearizable reads of the machine, its Node and the kubelet's Lease."""
+
+    subject: str
+    node: str
+
+
+@dataclass(frozen=True)
+class AskPeers:
+    """Put the machine's own question to these peers (rule 10)."""
+
+    subject: str
+    uid: str
+    peers: tuple[Member, ...]
+
+
+@dataclass(frozen=True)
+class StoreBackup:
+    """In place of the stored one of that version; None creates it."""
+
+    backup: Backup
+    resource_version: str | None
+
+
+@dataclass(frozen=True)
+class DeleteNode:
+    """The write that frees: it carries what was checked last (rule 12)."""
+
+    node: str
+    uid: str
+    resource_version: str
+
+
+@dataclass(frozen=True)
+class MarkFreeing:
+    """Where the Node is kept: the marker that the gate honours, before anything is freed (rule 12)."""
+
+    node: str
+    uid: str
+    resource_version: str
+    id: int
+    out_of_service: bool
+
+
+@dataclass(frozen=True)
+class FreeWorkloads:
+    """Delete the node's pods and VolumeAttachments at once."""
+
+    node: str
+    freeing: Freeing
+
+
+@dataclass(frozen=True)
+class Recreate:
+    """Create the Node that the backup tells of."""
+
+    backup: Backup
+
+
+@dataclass(frozen=True)
+class Complete:
+    """Give a Node that came back by itself what it lacks of the backup; nothing that it has is overwritten."""
+
+    backup: Backup
+    uid: str
+
+
+@dataclass(frozen=True)
+class Clear:
+    """Lift the condemnation, and keep its id."""
+
+    subject: str
+    uid: str
+    resource_version: str
+    last_id: int
+
+
+@dataclass(frozen=True)
+class Uncordon:
+    """Take all our marks off the Node."""
+
+    node: str
+    uid: str
+
+
+@dataclass(frozen=True)
+class DropBackup:
+    """The Node is back, or was never deleted."""
+
+    node: str
+    resource_version: str
+
+
+@dataclass(frozen=True)
+class HandOver:
+    """Give the Lease up: another leader must do this (rule 14)."""
+
+
+@dataclass(frozen=True)
+class WriteRoster:
+    """In place of the one of that version; None creates it."""
+
+    roster: Roster
+    resource_version: str | None
+
+
+Remedy = Union[
+    Cordon,
+    Condemn,
+    Inspect,
+    AskPeers,
+    StoreBackup,
+    DeleteNode,
+    MarkFreeing,
+    FreeWorkloads,
+    Recreate,
+    Complete,
+    Clear,
+    Uncordon,
+    DropBackup,
+    HandOver,
+]
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What linearizable reads found that began at `began_at`. None: the object does not exist. `backup` is what would
+    be restored of that Node. `kubelet_renewed` is compared, never read as a time."""
+
+    began_at: float
+    ended_at: float
+    machine: Machine | None = None
+    node: NodeSeen | None = None
+    backup: Backup | Unreadable | None = None
+    kubelet_renewed: str = ""
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """The outcome of Inspect."""
+
+    node: str
+    inspection: Inspection
+
+
+@dataclass(frozen=True)
+class Acknowledged:
+    """A peer answered "unhealthy" under this id (rule 10), when asked at `asked_at`."""
+
+    node: str
+    peer: str
+    id: int
+    token: str
+    asked_at: float
+
+
+@dataclass(frozen=True)
+class NotAcknowledged:
+    """A peer answered otherwise, or not at all; `answered` tells the two apart."""
+
+    node: str
+    peer: str
+    asked_at: float
+    answered: bool
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Freed:
+    """The outcome of FreeWorkloads: how many are left that nobody has begun to delete, or that must still go."""
+
+    node: str
+    left: int
+    at: float
+
+
+@dataclass(frozen=True)
+class RemedyEnded:
+    """The step is over. It comes last, after what it has found, and a write's effect has been observed by then."""
+
+    node: str
+    remedy: Remedy
+    written: Written
+    at: float
+    sentence: str = ""
+
+
+RemedyNews = Union[Inspected, Acknowledged, NotAcknowledged, Freed, RemedyEnded]

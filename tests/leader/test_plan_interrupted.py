@@ -1,0 +1,256 @@
+"""Whoever interferes with a remediation at whichever step, or takes it over, all ends well."""
+
+from __future__ import annotations
+
+import pytest
+
+from pp_hostd.model.bond import Written
+from pp_hostd.model.condemnation import NotRequested
+from pp_hostd.model.keys import CONDEMNATION_ID
+from pp_hostd.model.remedy import (
+    AskPeers,
+    Clear,
+    Complete,
+    Condemn,
+    DeleteNode,
+    DropBackup,
+    FreeWorkloads,
+    Inspect,
+    MarkFreeing,
+    Recreate,
+    Uncordon,
+)
+from tests.leader.remediation import BY_DELETION, BY_MARKER, CERTAIN, KINDS, WAIT_SECONDS, after_steps, requested
+from tests.leader.virtual_host import HOST, LABELS, World
+
+
+@KINDS
+@pytest.mark.parametrize("steps", range(len(BY_DELETION)))
+def test_when_it_is_lifted_in_the_middle_everything_is_undone(steps: int, machines: str) -> None:
+    world = after_steps(steps, machines)
+    if world.machine(world.subject) is not None:
+        world.lift()
+    world.run(world.given_back)
+    deleted = steps > len(CERTAIN) + 1
+    assert len(world.steps(DeleteNode)) == deleted
+    assert (world.node(HOST).node.uid == "node-x") is not deleted
+    assert world.restored()
+
+
+def test_where_a_person_had_cordoned_the_node_it_stays_cordoned_when_it_is_lifted() -> None:
+    world = World()
+    world.api.patch("nodes", HOST, {"spec": {"unschedulable": True}})
+    world.request()
+    world.run(lambda: bool(world.steps(AskPeers)))
+    assert world.node(HOST).node.tainted
+    world.lift()
+    world.run(world.given_back)
+    assert world.node(HOST).node.unschedulable
+
+
+def test_a_backup_is_the_first_to_go_when_it_is_lifted() -> None:
+    world = after_steps(len(CERTAIN) + 1)
+    world.lift()
+    world.run(world.given_back)
+    assert [type(step) for step in world.steps()[-2:]] == [DropBackup, Uncordon]
+
+
+def test_a_node_that_somebody_deletes_after_it_was_lifted_is_given_back_and_nothing_is_freed() -> None:
+    world = after_steps(len(CERTAIN) + 1)
+    world.lift()
+    assert world.comes_back()
+    world.delete_node(HOST)
+    world.a_term("b")
+    world.run(world.given_back)
+    assert not world.steps(FreeWorkloads)
+    assert world.restored()
+
+
+@pytest.mark.parametrize("steps", range(2, len(BY_DELETION) - 4))
+@KINDS
+def test_a_condemnation_that_lapsed_for_a_moment_is_void_and_starts_again_under_a_new_id(
+    steps: int, machines: str
+) -> None:
+    world = after_steps(steps, machines)
+    lapsed_at = world.now
+    world.lapse()
+    world.run(world.given_back)
+    ids = [step.id for step in world.steps(Condemn) if isinstance(step, Condemn)]
+    assert ids == [1, 2]
+    assert world.at(DeleteNode) == lapsed_at + WAIT_SECONDS
+
+
+def test_a_lapse_that_the_watch_does_not_show_yet_is_found_by_the_last_look() -> None:
+    world = after_steps(4)
+    world.pass_until(world.now + 20.0)
+    world.api.lags = True
+    world.lapse()
+    assert "the machine or its Node has changed" in world.held(60.0)
+    world.api.lags = False
+    world.api.catch_up()
+    world.run(world.given_back)
+    assert len(world.steps(Condemn)) == 2
+
+
+def test_what_was_found_under_a_condemnation_that_lapsed_counts_for_nothing() -> None:
+    world = after_steps(2)
+    world.driver.turn()
+    assert isinstance(world.under_way[0][1], Inspect)
+    world.lapse()
+    world.run(world.given_back)
+    kinds = [type(step) for step in world.steps()]
+    assert kinds[2:6] == [Inspect, Condemn, Inspect, AskPeers]
+
+
+def test_a_watch_that_began_anew_may_have_missed_a_lapse() -> None:
+    world = after_steps(4)
+    world.pass_until(world.now + 20.0)
+    world.api.relist()
+    world.run(world.given_back)
+    assert len(world.steps(Condemn)) == 2
+    assert world.at(DeleteNode) == world.at(Condemn) + WAIT_SECONDS
+
+
+@KINDS
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("steps", range(len(BY_DELETION)))
+def test_another_leader_finishes_what_one_has_begun(steps: int, known: bool, machines: str) -> None:
+    world = after_steps(steps, machines)
+    if known:  # and has begun the next one
+        world.driver.turn()
+    world.a_term("b")
+    world.run(world.given_back)
+    assert len(world.steps(DeleteNode)) == 1
+    assert len(world.steps(Recreate, Complete)) == 1
+    assert world.restored()
+    assert world.pods[HOST] == 0
+
+
+def test_another_leader_condemns_under_its_own_id_and_waits_anew() -> None:
+    world = after_steps(4)
+    world.pass_until(world.now + 30.0)
+    world.a_term("b")
+    began_at = world.now
+    world.run(world.given_back)
+    assert [step.id for step in world.steps(Condemn) if isinstance(step, Condemn)] == [1, 2]
+    assert world.at(DeleteNode) == began_at + WAIT_SECONDS
+
+
+@pytest.mark.parametrize("strategy", ["resources", "out-of-service"])
+@pytest.mark.parametrize("steps", range(len(BY_MARKER)))
+def test_another_leader_finishes_also_where_the_node_is_kept(steps: int, strategy: str) -> None:
+    world = requested(strategy=strategy)
+    world.run(lambda: len(world.done) == steps)
+    world.a_term("b")
+    world.run(world.given_back)
+    assert len(world.steps(MarkFreeing)) == 1
+    assert world.pods[HOST] == 0
+
+
+def test_the_backup_of_another_term_is_no_licence_and_is_dropped() -> None:
+    world = after_steps(len(CERTAIN) + 1)
+    world.a_term("b")
+    world.run(lambda: len(world.steps(Condemn)) == 2)
+    assert [type(step) for step in world.steps()[-2:]] == [DropBackup, Condemn]
+
+
+@pytest.mark.parametrize("steps", range(len(CERTAIN) + 1))
+def test_a_node_that_somebody_else_deleted_is_neither_freed_nor_made_anew_but_told_of(steps: int) -> None:
+    world = after_steps(steps)
+    world.delete_node(HOST)
+    told = world.held()
+    assert not world.steps(FreeWorkloads, Recreate)
+    assert "there is no Node x and no backup of one" in told
+
+
+@pytest.mark.parametrize("steps", range(len(CERTAIN) + 1))
+def test_a_node_that_its_kubelet_made_again_meanwhile_has_promised_nothing(steps: int) -> None:
+    world = after_steps(steps)
+    world.delete_node(HOST)
+    world.kubelet_registers()
+    world.annotate_node(HOST, **{"machine.openshift.io/machine": world.subject})
+    told = world.held()
+    assert not world.steps(FreeWorkloads, Recreate)
+    assert "its agent has promised nothing" in told
+
+
+def test_where_nodes_are_machines_one_that_somebody_else_deleted_is_nobodys_business() -> None:
+    world = after_steps(5, "node")
+    world.delete_node(HOST)
+    world.pass_until(world.now + 60.0)
+    world.driver.turn()
+    assert world.driver.courses == ()
+
+
+@KINDS
+@pytest.mark.parametrize("deleted_by_us", [True, False])
+def test_with_the_backup_stored_any_deletion_is_finished(deleted_by_us: bool, machines: str) -> None:
+    world = after_steps(len(CERTAIN) + 1, machines)
+    if not deleted_by_us:
+        world.delete_node(HOST)
+    world.run(world.given_back)
+    assert len(world.steps(DeleteNode)) == deleted_by_us
+    assert world.pods[HOST] == 0
+    assert world.restored()
+
+
+@KINDS
+@pytest.mark.parametrize("steps", [len(CERTAIN) + 2, len(CERTAIN) + 3])
+def test_a_node_that_comes_back_by_itself_is_completed_and_never_overwritten(steps: int, machines: str) -> None:
+    world = after_steps(steps, machines)
+    world.kubelet_registers()
+    world.api.patch("nodes", HOST, {"metadata": {"labels": {"zone": "south"}}})
+    world.run(world.given_back)
+    assert not world.steps(Recreate)
+    node = world.api.get("nodes", HOST) or {}
+    assert node["metadata"]["labels"] == {**LABELS, "zone": "south"}
+    assert node["metadata"]["annotations"]["team"] == "blue"
+    assert world.condemnation() == NotRequested(1)
+
+
+def test_a_node_that_comes_back_just_before_it_is_made_anew_is_completed() -> None:
+    world = after_steps(len(CERTAIN) + 3)
+    world.driver.turn()
+    assert isinstance(world.under_way[0][1], Recreate)
+    world.kubelet_registers()
+    world.run(world.given_back)
+    assert world.restored()
+    assert len(world.steps(Complete)) == 1
+
+
+def test_a_node_that_is_changed_at_the_last_moment_is_looked_at_again_and_the_change_is_not_lost() -> None:
+    world = after_steps(len(CERTAIN) + 1)
+    world.driver.turn()
+    assert isinstance(world.under_way[0][1], DeleteNode)
+    world.api.patch("nodes", HOST, {"metadata": {"labels": {"rack": "7"}}})
+    world.run(world.given_back)
+    assert (world.api.get("nodes", HOST) or {})["metadata"]["labels"] == {**LABELS, "rack": "7"}
+
+
+def test_a_write_whose_answer_was_lost_is_not_done_twice() -> None:
+    world = after_steps(len(CERTAIN) + 1)
+    world.driver.turn()
+    under_way = world.under_way[0]
+    world.carry_out()
+    world.take()
+    world.under_way.append(under_way)
+    world.fail(Written.UNKNOWN)
+    world.run(world.given_back)
+    assert len(world.steps(DeleteNode)) == 1
+    assert world.restored()
+
+
+def test_only_the_condemnation_that_was_carried_out_is_lifted() -> None:
+    world = after_steps(len(CERTAIN) + 2)
+    world.annotate_machine(world.subject, **{CONDEMNATION_ID: "5"})
+    world.run(lambda: len(world.steps(Condemn)) == 2)
+    assert not world.steps(Clear)
+    assert getattr(world.steps(Condemn)[1], "id", 0) == 6
+
+
+def test_a_request_that_comes_while_the_node_is_being_made_anew_is_another_matter() -> None:
+    world = after_steps(len(CERTAIN) + 2)
+    world.lift()
+    world.request()
+    world.run(lambda: len(world.steps(Condemn)) == 2)
+    assert not world.steps(Clear)

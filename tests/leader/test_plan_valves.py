@@ -1,0 +1,244 @@
+"""Safety valves: too many, too soon, against a person's wish, or on the leader's own host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pp_hostd.model.case import Stage
+from pp_hostd.model.keys import AGENT, PAUSED_NODE
+from pp_hostd.model.remedy import AskPeers, Condemn, Cordon, DeleteNode, DropBackup, HandOver
+from pp_hostd.model.settings import Leader, Settings
+from tests.leader.virtual_host import HOST, World
+
+PAUSE = '{"v": 1, "who": "ann", "when": "2026-03-01T00:00:00Z", "why": "new switches"}'
+CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
+TEN = tuple(f"p{number}" for number in range(1, 10))
+
+
+def crowd(asked: int, peers: tuple[str, ...] = TEN, **leader: Any) -> World:
+    """A cluster in which so many nodes, all with the same promise, are asked for."""
+    world = World(settings=Settings(leader=Leader(**leader)), peers=peers)
+    for name in [HOST, *peers][:asked]:
+        if name != HOST:
+            promise = world.a_promise(machine_uid=f"machine-{name}")
+            world.annotate_node(name, **{AGENT: promise.render()})
+        world.request(f"machines/{name}")
+    return world
+
+
+def after(world: World, seconds: float) -> World:
+    world.spend(seconds)
+    return world
+
+
+def condemned(world: World) -> list[str]:
+    return [step.subject for step in world.steps(Condemn) if isinstance(step, Condemn)]
+
+
+def test_a_leader_that_has_just_begun_condemns_nobody() -> None:
+    world = World()
+    world.request()
+    after(world, 9.0)
+    assert not world.steps()
+    assert "this leader has just begun" in world.course()
+    assert world.driver.turn() == 1010.0
+    world.run(lambda: bool(world.steps()))
+    assert world.now == 1010.0
+
+
+@pytest.mark.parametrize(("share", "most"), [("40%", 4), ("2", 2), ("39%", 3), ("1%", 1), ("0%", 0), ("0", 0)])
+def test_more_than_max_unhealthy_means_that_something_else_is_wrong(share: str, most: int) -> None:
+    leader: dict[str, Any] = {"max_unhealthy": share, "max_at_once": 1000, "start_grace_seconds": 0.0}
+    if most:
+        assert len(condemned(after(crowd(most, **leader), 1.0))) == most
+    world = after(crowd(most + 1, **leader), 1.0)
+    assert not world.steps()
+    assert f"{most + 1} nodes are asked for, and leader.max_unhealthy allows {most}" in world.course()
+
+
+def test_those_that_are_not_enrolled_do_not_count() -> None:
+    world = crowd(4, max_unhealthy="1", max_at_once=9, start_grace_seconds=0.0)
+    world.enrol([HOST])
+    assert condemned(after(world, 1.0)) == ["machines/x"]
+
+
+def test_after_a_storm_nobody_is_condemned_for_a_while() -> None:
+    world = after(crowd(3, max_unhealthy="2", start_grace_seconds=0.0, cool_down_seconds=300.0), 50.0)
+    calmed_at = world.now
+    world.lift("machines/p1")
+    world.lift("machines/p2")
+    after(world, 299.0)
+    assert not world.steps()
+    assert "too many nodes were asked for a while ago" in world.course()
+    world.run(lambda: bool(world.steps()))
+    assert world.now == calmed_at + 300.0
+
+
+def test_a_storm_does_not_stop_what_has_begun() -> None:
+    world = crowd(1, max_unhealthy="2", max_at_once=9, start_grace_seconds=0.0)
+    world.run(lambda: bool(world.steps(AskPeers)))
+    for name in ("p1", "p2", "p3"):
+        world.request(f"machines/{name}")
+    world.run(lambda: bool(world.steps(DeleteNode)))
+    assert condemned(world) == ["machines/x"]
+
+
+def test_only_so_many_are_worked_on_at_once_and_the_others_wait_their_turn() -> None:
+    world = after(crowd(4, max_at_once=2, start_grace_seconds=0.0), 30.0)
+    assert len(condemned(world)) == 2
+    held = [course.sentence for course in world.driver.courses if course.stage is Stage.HELD]
+    assert held == ["2 nodes are worked on already, and leader.max_at_once is 2"] * 2
+    world.run(lambda: len(world.steps(DeleteNode)) == 4)
+    assert world.now == 1000.0 + 2 * 44.0
+
+
+def test_a_node_that_is_missing_is_worked_on_too() -> None:
+    world = World("node", Settings(leader=Leader(max_at_once=1, start_grace_seconds=0.0)))
+    world.request()
+    world.run(lambda: bool(world.steps(DeleteNode)))
+    world.annotate_node("b", **{AGENT: world.promise.render().replace("node-x", "node-b")})
+    world.request("b")
+    world.driver.turn()
+    assert "leader.max_at_once is 1" in world.course("b")
+
+
+def test_those_that_another_leader_has_begun_count_and_go_on() -> None:
+    world = after(crowd(3, max_at_once=1, start_grace_seconds=0.0), 5.0)
+    world.a_term("b")
+    after(world, 5.0)
+    assert condemned(world) == condemned(world)[:1] * 2
+
+
+def control_plane(size: int, asked: int) -> World:
+    peers = tuple(f"p{number}" for number in range(1, 12))
+    world = crowd(0, peers, max_at_once=9, max_unhealthy="100%", start_grace_seconds=0.0)
+    for name in (HOST, *peers)[:size]:
+        world.api.patch("nodes", name, {"metadata": {"labels": {CONTROL_PLANE: ""}}})
+    for name in (HOST, *peers)[:asked]:
+        promise = world.a_promise(machine_uid=f"machine-{name}")
+        world.annotate_node(name, **{AGENT: promise.render()})
+        world.request(f"machines/{name}")
+    return world
+
+
+@pytest.mark.parametrize(("size", "most"), [(1, 0), (2, 0), (3, 1), (4, 1), (5, 2), (7, 3)])
+def test_a_quorum_of_the_control_plane_is_never_condemned(size: int, most: int) -> None:
+    world = after(control_plane(size, size), 10.0)
+    assert len(condemned(world)) == most
+    assert any("would leave no quorum" in course.sentence for course in world.driver.courses)
+
+
+def test_workers_need_no_quorum() -> None:
+    assert len(condemned(after(control_plane(1, 4), 10.0))) == 3
+
+
+def test_a_control_plane_node_that_is_being_made_anew_still_counts() -> None:
+    world = control_plane(5, 2)
+    world.run(lambda: len(world.steps(DeleteNode)) == 2)
+    promise = world.a_promise(machine_uid="machine-p2")
+    world.annotate_node("p2", **{AGENT: promise.render()})
+    world.request("machines/p2")
+    world.driver.turn()
+    assert "one more of 5 control-plane nodes would leave no quorum" in world.course("p2")
+
+
+def test_a_control_plane_node_that_was_freed_and_has_not_come_back_still_counts() -> None:
+    world = control_plane(3, 1)
+    world.run(world.given_back)
+    promise = world.a_promise(machine_uid="machine-p1")
+    world.annotate_node("p1", **{AGENT: promise.render()})
+    world.request("machines/p1")
+    after(world, 20.0)
+    assert "would leave no quorum" in world.course("p1")
+    assert world.comes_back()
+    world.run(lambda: "machines/p1" in condemned(world))
+
+
+def test_a_control_plane_node_that_has_not_come_back_does_not_stand_in_its_own_way() -> None:
+    world = control_plane(3, 1)
+    world.run(world.given_back)
+    world.request()
+    world.run(lambda: len(world.steps(DeleteNode)) == 2)
+
+
+# A person's wish
+
+
+@pytest.mark.parametrize("steps", range(8))
+@pytest.mark.parametrize("data", [{"paused": PAUSE}, {"paused": "please"}])
+def test_a_pause_stops_everything_that_is_not_yet_freed_and_ends_at_once(steps: int, data: dict[str, str]) -> None:
+    world = World()
+    world.request()
+    world.run(lambda: len(world.done) == steps)
+    world.order(data)
+    told = world.held()
+    assert told.startswith("paused")
+    assert "ann: new switches. To go on: pp-leader resume" in told or data["paused"] != PAUSE
+    world.order({})
+    world.run(world.given_back)
+
+
+def test_a_pause_takes_the_licence_away() -> None:
+    world = World()
+    world.request()
+    world.run(lambda: len(world.done) == 7)
+    world.order({"paused": PAUSE})
+    world.held()
+    assert world.steps(DropBackup)
+
+
+def test_a_node_that_is_missing_comes_back_although_everything_is_paused() -> None:
+    world = World()
+    world.request()
+    world.run(lambda: bool(world.steps(DeleteNode)))
+    world.order({"paused": PAUSE})
+    world.run(world.given_back)
+
+
+def test_a_node_can_be_paused_alone() -> None:
+    world = World()
+    world.annotate_node(HOST, **{PAUSED_NODE: ""})
+    world.request()
+    assert world.held(60.0) == "the Node is marked as paused"
+    assert not world.steps()
+
+
+@pytest.mark.parametrize("steps", range(13))
+def test_a_dry_run_tells_what_it_would_do_and_does_nothing(steps: int) -> None:
+    world = World()
+    world.request()
+    world.run(lambda: len(world.done) == min(steps, 12))
+    world.settings = Settings(api=world.settings.api, leader=Leader(mode="dry-run"))
+    world.a_term("b")
+    world.held(100.0)
+    assert len(world.done) == min(steps, 12)
+    assert steps >= 12 or "a dry run, or else this would be next" in world.course()
+
+
+def test_a_leader_never_works_on_its_own_host() -> None:
+    world = World()
+    world.a_term(HOST)
+    world.request()
+    world.run(lambda: bool(world.done))
+    assert world.steps() == [HandOver()]
+    assert "this leader runs on that very host" in world.course()
+
+
+def test_nor_goes_on_with_its_own_host_where_another_has_begun() -> None:
+    world = World()
+    world.request()
+    world.run(lambda: bool(world.steps(AskPeers)))
+    world.a_term(HOST)
+    done = len(world.done)
+    world.run(lambda: len(world.done) > done)
+    assert world.steps()[done:] == [HandOver()]
+
+
+def test_each_node_has_one_step_under_way_and_several_nodes_go_on_at_once() -> None:
+    world = crowd(3, start_grace_seconds=0.0)
+    world.driver.turn()
+    world.driver.turn()
+    assert sorted(node for node, _, _ in world.under_way) == ["p1", "p2", "x"]
+    assert all(isinstance(remedy, Cordon) for _, remedy, _ in world.under_way)

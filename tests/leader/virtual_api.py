@@ -1,0 +1,109 @@
+"""An API in memory: objects with versions and preconditions, and a watch that shows every change, perhaps late.
+
+The watch is the leader's own (leader/sights.py, leader/own_config_maps.py).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from typing import Any, Callable
+
+from pp_hostd.embedded.merge_patch import merge_patch
+from pp_hostd.leader.own_config_maps import OwnConfigMaps
+from pp_hostd.leader.sights import Machines, Nodes, Sight
+from pp_hostd.model.observed import Observed
+
+Json = dict[str, Any]
+
+
+class Conflict(Exception):
+    """A precondition does not hold."""
+
+
+class VirtualApi:
+    """Objects by kind and name. Every change is an event of the watch, which shows them in order, perhaps late."""
+
+    def __init__(self, machines: str) -> None:
+        self.machines = machines
+        self.objects: dict[str, dict[str, Json]] = {"nodes": {}, "machines": {}, "config maps": {}}
+        self.nodes, self.seen_machines, self.config_maps = Nodes(machines), Machines(), OwnConfigMaps()
+        self.lags = False
+        self._events: list[Callable[[], None]] = []
+        self._version = 0
+
+    @property
+    def machine_kind(self) -> str:
+        return "nodes" if self.machines == "node" else "machines"
+
+    def get(self, kind: str, name: str) -> Json | None:
+        found = self.objects[kind].get(name)
+        return None if found is None else copy.deepcopy(found)
+
+    def put(self, kind: str, name: str, body: Json | None) -> None:
+        """Set (None: remove) the object, whatever was there."""
+        if body is None:
+            self.objects[kind].pop(name, None)
+        else:
+            body = copy.deepcopy(body)
+            self._version += 1
+            body["metadata"].setdefault("uid", f"uid-{self._version}")
+            body["metadata"]["resourceVersion"] = str(self._version)
+            self.objects[kind][name] = body
+        for sight in self._sights(kind):
+            kept = None if body is None else sight.keep(body)
+            self._events.append(lambda s=sight, k=kept: s.show_gone(name) if k is None else s.show(k))  # type: ignore[misc]
+        if not self.lags:
+            self.catch_up()
+
+    def patch(self, kind: str, name: str, patch: Json, **conditions: str | None) -> None:
+        found = self.matching(kind, name, **conditions)
+        patched = merge_patch(found, patch)
+        if patched != found:
+            self.put(kind, name, patched)
+
+    def matching(self, kind: str, name: str, uid: str | None = None, version: str | None = None) -> Json:
+        found = self.get(kind, name)
+        if found is None or uid not in (None, found["metadata"]["uid"]):
+            raise Conflict(f"{kind} {name}")
+        if version not in (None, found["metadata"]["resourceVersion"]):
+            raise Conflict(f"{kind} {name}")
+        return found
+
+    def catch_up(self) -> None:
+        events, self._events = self._events, []
+        for event in events:
+            event()
+
+    def relist(self) -> None:
+        """The watch breaks, and begins anew with a list."""
+        self._events.clear()
+        for kind, objects in self.objects.items():
+            for sight in self._sights(kind):
+                sight.begin_anew()
+                for body in objects.values():
+                    sight.show(sight.keep(body))
+
+    def observed(self) -> Observed:
+        ours = self.config_maps
+        return Observed(
+            nodes=self.nodes.seen,
+            machines=self.seen_machines.seen,
+            requests=tuple(self.seen_machines.requests),
+            marked=tuple(self.nodes.marked),
+            backups=ours.backups,
+            roster=ours.roster,
+            control=ours.control,
+            enrolled=ours.enrolled,
+        )
+
+    @property
+    def revision(self) -> int:
+        return self.nodes.revision + self.seen_machines.revision + self.config_maps.revision
+
+    def _sights(self, kind: str) -> Iterable[Sight[Any]]:
+        if kind == "nodes":
+            return (self.nodes, self.seen_machines) if self.machines == "node" else (self.nodes,)
+        if kind == "machines":
+            return () if self.machines == "node" else (self.seen_machines,)
+        return (self.config_maps,)

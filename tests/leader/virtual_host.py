@@ -1,0 +1,272 @@
+"""One host that may be condemned and its peers, honest and yet as bad for the leader as the rules allow; and the truth.
+
+The host takes every proof that it can get, and lives until the last moment that its promise allows (rule 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pp_hostd.model.condemnation import Condemned, NotRequested, Requested
+from pp_hostd.model.keys import AGENT, EXTERNAL_REMEDIATION, PREFIX
+from pp_hostd.model.promise import AgentRecord, Armed, Committed, GateClosed, GateKind, WatchdogKind, Withdrawn
+from pp_hostd.model.record import Unreadable
+from pp_hostd.model.remedy import (
+    Acknowledged,
+    AskPeers,
+    DeleteNode,
+    MarkFreeing,
+    NotAcknowledged,
+    Remedy,
+    RemedyNews,
+)
+from pp_hostd.model.settings import Settings
+from tests.leader.virtual_cluster import VirtualCluster
+
+HOST = "x"
+PEERS = ("a", "b", "c", "d")
+MACHINE_OF_NODE = "machine.openshift.io/machine"
+LABELS = {"zone": "north", "kubernetes.io/hostname": "x"}
+TAINT = {"key": "dedicated", "value": "storage", "effect": "NoSchedule"}
+SPEC = {"podCIDRs": ["10.0.0.0/24"], "providerID": "metal://x"}
+
+
+@dataclass
+class Peer:
+    """`knows` is the condemnation that it remembers; a token stays for as long as it does not forget."""
+
+    knows: int | None = None
+    lives: int = 1
+    reads: bool = True
+    reachable: bool = True
+
+    def forget(self) -> None:
+        self.knows, self.lives = None, self.lives + 1
+
+
+class FreedWhileRunning(AssertionError):
+    """The promise of it all is broken: there may be two copies."""
+
+
+class World(VirtualCluster):
+    """The cluster, the host `x` with its workloads, and its peers. `promise` is what binds the host in this boot."""
+
+    def __init__(
+        self,
+        machines: str = "openshift",
+        settings: Settings | None = None,
+        gate: GateKind = GateKind.HOLD,
+        peers: tuple[str, ...] = PEERS,
+    ) -> None:
+        super().__init__(machines, settings)
+        self.gate, self.boot = gate, 1
+        self.peers = {name: Peer() for name in peers}
+        self.subject = HOST if machines == "node" else f"machines/{HOST}"
+        for number, name in enumerate((HOST, *peers)):
+            self.add_node(name, f"10.0.{number // 250}.{number % 250 + 1}")
+        self.enrol((HOST, *peers))
+        self.driver.turn()  # which publishes the roster
+        self.promise = self.a_promise()
+        self.running, self.proof_at, self.lifted_id = True, self.now, 0
+        self.committed_at: float | None = None
+        self.state(self.promise)
+        self.pods[HOST] = 2
+        self.a_term("a")
+
+    def add_node(self, name: str, address: str, **labels: str) -> None:
+        subject = f"machines/{name}"
+        metadata: dict[str, Any] = {"name": name, "uid": f"node-{name}", "labels": {**LABELS, **labels}}
+        metadata["annotations"] = {MACHINE_OF_NODE: subject, "team": "blue"}
+        status = {"addresses": [{"type": "InternalIP", "address": address}]}
+        self.api.put("nodes", name, {"metadata": metadata, "spec": {**SPEC, "taints": [TAINT]}, "status": status})
+        if self.api.machines != "node":
+            machine = {"name": name, "namespace": "machines", "uid": f"machine-{name}"}
+            self.api.put("machines", subject, {"metadata": machine, "status": {"nodeRef": {"name": name}}})
+
+    def a_promise(self, **changes: Any) -> Armed:
+        machine, roster = self.machine(self.subject), self.observed().roster
+        assert machine is not None and roster is not None and not isinstance(roster.roster, Unreadable)
+        watchdog = WatchdogKind.HARDWARE
+        wanted = Armed(f"boot-{self.boot}", 22.0, 10.0, watchdog, self.gate, machine.uid, roster.roster.version)
+        return replace(wanted, **changes)
+
+    # What the host does
+
+    def state(self, record: AgentRecord | None) -> None:
+        """The agent's record, if there is a Node to bear it."""
+        if self.api.get("nodes", HOST) is not None:
+            self.annotate_node(HOST, **{AGENT: None if record is None else record.render()})
+
+    def live(self) -> None:
+        """What the time that has passed does to the host, if its workloads run."""
+        if not self.running:
+            return
+        promise = self.promise
+        if self.committed_at is not None:
+            dead_at = self.committed_at + promise.watchdog_timeout_seconds
+        else:
+            if self._finds_proof():
+                self.proof_at = self.now
+            dead_at = self.proof_at + promise.self_timeout_seconds + 2 * promise.watchdog_timeout_seconds
+        if self.now >= dead_at:
+            self.reset()
+
+    def reset(self) -> None:
+        self.running, self.committed_at, self.boot = False, None, self.boot + 1
+
+    def commit(self) -> None:
+        """It reads that it is condemned, and says so with its last breath."""
+        condemned = self.condemnation()
+        if self.running and self.committed_at is None and isinstance(condemned, Condemned):
+            self.committed_at = self.now
+            self.state(Committed(self.promise, condemned.id))
+
+    def boots(self) -> None:
+        """The agent comes up in a boot in which nothing was started."""
+        if not self.running:
+            self.state(GateClosed(f"boot-{self.boot}", self.gate))
+
+    def comes_back(self) -> bool:
+        """Rule 6: not condemned, no marker, the promise stored; only then do workloads start."""
+        node = self.api.get("nodes", HOST)
+        free = isinstance(self.condemnation(), (NotRequested, Requested))
+        if self.running or not free or node is None or self.node(HOST).node.freeing is not None:
+            return False
+        self.boots()
+        self.promise = self.a_promise()
+        self.state(self.promise)
+        self.running, self.proof_at = True, self.now
+        return True
+
+    def promises(self, **changes: Any) -> None:
+        """Rule 5: stored, then used; and by a host that has not decided to reset."""
+        undecided = self.committed_at is None and self.now < self.proof_at + self.promise.self_timeout_seconds
+        if self.running and undecided and self.api.get("nodes", HOST) is not None:
+            self.promise = replace(self.promise, **changes)
+            self.state(self.promise)
+
+    def withdraws(self) -> None:
+        self.state(Withdrawn(f"boot-{self.boot}"))
+
+    def kubelet_renews(self) -> None:
+        self.leases[HOST] = f"renewed at {self.now}"
+
+    def kubelet_registers(self) -> None:
+        """A restarted kubelet makes its Node, if that is missing, with its own labels only."""
+        if self.api.get("nodes", HOST) is None:
+            status = {"addresses": [{"type": "InternalIP", "address": "10.0.0.1"}]}
+            metadata = {"name": HOST, "labels": {"kubernetes.io/hostname": "x"}}
+            self.api.put("nodes", HOST, {"metadata": metadata, "status": status})
+
+    # What others do
+
+    def request(self, subject: str = "") -> None:
+        super().request(subject or self.subject)
+
+    def lift(self, subject: str = "") -> None:
+        super().lift(subject or self.subject)
+
+    def lapse(self) -> None:
+        """Lifted for a moment, and the very same value is put back; the host takes the chance."""
+        found = self.api.get(self.api.machine_kind, self.subject)
+        assert found is not None
+        metadata = found["metadata"]
+        before = {"annotations": metadata.get("annotations"), "labels": metadata.get("labels")}
+        self.lift()
+        self.live()
+        self.api.patch(self.api.machine_kind, self.subject, {"metadata": before})
+
+    def garble(self) -> None:
+        self.annotate_machine(self.subject, **{EXTERNAL_REMEDIATION: "yesterday"})
+
+    # What is true
+
+    def condemnation(self, subject: str = "") -> object:
+        machine = self.machine(subject or self.subject)
+        return None if machine is None else machine.condemnation
+
+    def given_back(self) -> bool:
+        """Nothing of the leader's work is left to be seen."""
+        node = self.api.get("nodes", HOST)
+        backups = [name for name in self.api.objects["config maps"] if name.startswith("backup-")]
+        return node is not None and not backups and not self.marks(node) and self.uncondemned()
+
+    def marks(self, node: dict[str, Any]) -> list[str]:
+        """Our marks on the Node, but for those that stay."""
+        stay = {AGENT, PREFIX + "freed", PREFIX + "condemnation-id"}
+        keys = [*(node["metadata"].get("annotations") or {}), *(node["metadata"].get("labels") or {})]
+        taints = [taint["key"] for taint in node.get("spec", {}).get("taints", ())]
+        return [key for key in (*keys, *taints) if key.startswith(PREFIX) and key not in stay]
+
+    def uncondemned(self) -> bool:
+        return isinstance(self.condemnation(), NotRequested)
+
+    def steps(self, *kinds: type[Remedy]) -> list[Remedy]:
+        """What took effect, of these kinds if some are named."""
+        return [remedy for _, remedy in self.done if not kinds or isinstance(remedy, kinds)]
+
+    def at(self, kind: type[Remedy]) -> float:
+        """When the last step of this kind took effect."""
+        return next(moment for moment, remedy in reversed(self.done) if isinstance(remedy, kind))
+
+    def restored(self) -> bool:
+        """Whether the Node has all that it ever had, and can be used."""
+        node = self.api.get("nodes", HOST) or {}
+        metadata, spec = node.get("metadata", {}), node.get("spec", {})
+        has = metadata.get("labels") == LABELS and metadata["annotations"].get("team") == "blue"
+        return has and spec == {**SPEC, "taints": [TAINT]} and self.node(HOST).subject == self.subject
+
+    def held(self, seconds: float = 300.0) -> str:
+        """What people are told when so much time has passed and nothing was freed."""
+        freed = len(self.steps(DeleteNode, MarkFreeing))
+        self.spend(seconds)
+        assert len(self.steps(DeleteNode, MarkFreeing)) == freed
+        return self.course()
+
+    def course(self, name: str = HOST) -> str:
+        """What people are told about this node."""
+        return "; ".join(course.sentence for course in self.driver.courses if course.node == name)
+
+    def _finds_proof(self) -> bool:
+        """Whether any read, any peer, or too many peers that say nothing of use, could give it one (rules 1, 3, 4)."""
+        machine = self.machine(self.subject)
+        condemnation = machine.condemnation if machine and machine.uid == self.promise.machine_uid else None
+        if isinstance(condemnation, (NotRequested, Requested)):
+            self.lifted_id = max(self.lifted_id, condemnation.last_id)
+            return True
+        roster = self.observed().roster
+        assert roster is not None and not isinstance(roster.roster, Unreadable)
+        electorate = roster.roster.as_of(self.promise.roster_version)
+        assert not isinstance(electorate, Unreadable)
+        others = [self.peers.get(name, Peer()) for name in electorate.names if name != HOST]
+        errors = sum(peer.knows is None or peer.knows <= self.lifted_id for peer in others)
+        return 2 * (errors + 1) > electorate.n
+
+    def answers(self, node: str, step: AskPeers, asked_at: float) -> Iterator[RemedyNews]:
+        for member in step.peers:
+            if node != HOST:  # of all other hosts everybody knows
+                known = self.condemnation(step.subject)
+                condemnation_id = known.id if isinstance(known, Condemned) else 0
+                yield Acknowledged(node, member.name, condemnation_id, "life-1", asked_at)
+                continue
+            peer = self.peers.get(member.name, Peer(reachable=False))
+            if not peer.reachable:
+                yield NotAcknowledged(node, member.name, asked_at, answered=False, sentence="no answer in time")
+                continue
+            condemned = self.condemnation()
+            if peer.reads and isinstance(condemned, Condemned):
+                peer.knows = condemned.id
+            elif peer.reads and peer.knows is not None:
+                peer.forget()
+            if peer.knows is None:
+                said = "it says healthy" if peer.reads else "it says api-error"
+                yield NotAcknowledged(node, member.name, asked_at, answered=True, sentence=said)
+            else:
+                yield Acknowledged(node, member.name, peer.knows, f"life-{peer.lives}", asked_at)
+
+    def frees(self, node: str) -> None:
+        self.live()
+        if node == HOST and self.running:
+            raise FreedWhileRunning(f"at {self.now}, by {self.driver.courses}")
