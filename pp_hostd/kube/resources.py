@@ -42,6 +42,8 @@ NAMESPACES = Resource("", "v1", "Namespace", "namespaces", namespaced=False)
 PODS = Resource("", "v1", "Pod", "pods")
 CONFIG_MAPS = Resource("", "v1", "ConfigMap", "configmaps")
 EVENTS = Resource("", "v1", "Event", "events")
+KUBELET_LEASES = "kube-node-lease"
+"""The namespace where every kubelet renews a Lease of its node's name."""
 LEASES = Resource("coordination.k8s.io", "v1", "Lease", "leases")
 JOBS = Resource("batch", "v1", "Job", "jobs")
 VOLUME_ATTACHMENTS = Resource("storage.k8s.io", "v1", "VolumeAttachment", "volumeattachments", namespaced=False)

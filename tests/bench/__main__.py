@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from typing import Callable
 
-from tests.bench import agent, latency, memory, peer_port, startup, watching
+from tests.bench import agent, latency, memory, observing, peer_port, startup, watching
 from tests.bench.figure import Figure
 
 BENCHES: dict[str, Callable[[], Iterable[Figure]]] = {
@@ -14,6 +14,7 @@ BENCHES: dict[str, Callable[[], Iterable[Figure]]] = {
     "memory": memory.client_memory,
     "get": latency.get_overhead,
     "watch": watching.watch_memory,
+    "observer": observing.observer_memory,
     "peers": peer_port.peer_port,
     "agent": agent.weight,
     "costs": agent.running_costs,

@@ -1,0 +1,220 @@
+"""The leader's hands on the API: each step of a plan is started, never waited for, and what becomes of it is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from datetime import datetime
+from functools import partial
+from typing import Any, Callable
+
+from pp_hostd.kube.client import ApiClient, Json
+from pp_hostd.kube.outcome import ApiError
+from pp_hostd.kube.resources import CONFIG_MAPS, NODES
+from pp_hostd.leader import node_writes
+from pp_hostd.leader.ask import Asking
+from pp_hostd.leader.free import Free
+from pp_hostd.leader.inspection import inspect
+from pp_hostd.leader.machines import ServedMachines
+from pp_hostd.leader.observe import Kind
+from pp_hostd.leader.write import Clock, Unwritten, Watching, Writer, written_by
+from pp_hostd.model.bond import Written
+from pp_hostd.model.condemnation import Condemned, NotRequested
+from pp_hostd.model.keys import BACKUP_KEY, NAMESPACE, ROSTER, backup_name
+from pp_hostd.model.remedy import (
+    AskPeers,
+    Clear,
+    Complete,
+    Condemn,
+    Cordon,
+    DeleteNode,
+    DropBackup,
+    Freed,
+    FreeWorkloads,
+    HandOver,
+    Inspect,
+    Inspected,
+    MarkFreeing,
+    Recreate,
+    Remedy,
+    RemedyEnded,
+    RemedyNews,
+    StoreBackup,
+    Uncordon,
+    WriteRoster,
+)
+from pp_hostd.model.settings import Settings
+from pp_hostd.peers.signing import Keyring
+
+_Work = Callable[[Any], Awaitable[str]]
+"""From a step to what people should know of it although it is done; ApiError or Unwritten if it is not."""
+
+
+class Apply:
+    """`keyring` may be replaced while it runs."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        own_node: str,
+        client: ApiClient,
+        keyring: Keyring,
+        watching: Watching,
+        acting_until: Clock,
+        clock: Clock,
+        wallclock: Callable[[], datetime],
+        hand_over: Callable[[], Awaitable[None]],
+        tell: Callable[[RemedyNews], None],
+    ) -> None:
+        """`acting_until` gives the CLOCK_BOOTTIME until which the Lease is valid, -inf if it is not; `hand_over` gives
+        it up."""
+        self.keyring = keyring
+        self._settings, self._own_node, self._client = settings, own_node, client
+        self._clock, self._wallclock, self._hand_over, self._tell = clock, wallclock, hand_over, tell
+        self._writer = Writer(watching, acting_until, clock)
+        self._machines = ServedMachines(client, settings.api.machines)
+        self._free = Free(client, self._writer, clock, settings.leader.deletions_per_second)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._works: Mapping[type, _Work] = {
+            Cordon: self._cordon,
+            Condemn: self._condemn,
+            Inspect: self._inspect,
+            StoreBackup: self._store_backup,
+            DeleteNode: self._delete_node,
+            MarkFreeing: self._mark_freeing,
+            FreeWorkloads: self._free_workloads,
+            Recreate: self._recreate,
+            Complete: self._complete,
+            Clear: self._clear,
+            Uncordon: self._uncordon,
+            DropBackup: self._drop_backup,
+            HandOver: self._resign,
+        }
+
+    def start(self, node: str, remedy: Remedy) -> None:
+        """Begin the step. RemedyEnded is told last, whatever happens but `close`."""
+        task = asyncio.create_task(self._run(node, remedy))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """Drop what is under way; nothing more is told."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def write_roster(self, step: WriteRoster) -> str:
+        """Why the roster can't be written or seen, or nothing."""
+        try:
+            return await self._store(ROSTER, {ROSTER: step.roster.render()}, step.resource_version)
+        except (ApiError, Unwritten) as error:
+            return error.sentence
+
+    async def _run(self, node: str, remedy: Remedy) -> None:
+        try:
+            work = self._ask_peers(node, remedy) if isinstance(remedy, AskPeers) else self._works[type(remedy)](remedy)
+            written, sentence = Written.DONE, await work
+        except Unwritten as unwritten:
+            written, sentence = unwritten.written, unwritten.sentence
+        except ApiError as error:
+            written, sentence = written_by(error), error.sentence
+        except Exception as error:
+            written, sentence = Written.UNKNOWN, f"unforeseen: {error!r}"
+        self._tell(RemedyEnded(node, remedy, written, self._clock(), sentence))
+
+    async def _cordon(self, step: Cordon) -> str:
+        change = partial(node_writes.cordon, condemnation_id=step.id)
+        return await self._change_node(step.node, step.uid, step.resource_version, change)
+
+    async def _mark_freeing(self, step: MarkFreeing) -> str:
+        change = partial(node_writes.mark_freeing, condemnation_id=step.id, out_of_service=step.out_of_service)
+        return await self._change_node(step.node, step.uid, step.resource_version, change)
+
+    async def _uncordon(self, step: Uncordon) -> str:
+        return await self._change_node(step.node, step.uid, None, node_writes.uncordon)
+
+    async def _complete(self, step: Complete) -> str:
+        change = partial(node_writes.complete, backup=step.backup, is_machine=self._machines.are_nodes)
+        return await self._change_node(step.backup.name, step.uid, None, change)
+
+    async def _change_node(self, name: str, uid: str, version: str | None, change: Callable[[Json], Json]) -> str:
+        """Change the Node as it is now, if it is still the one of this uid and, if one is given, this version."""
+        node = await self._client.get(NODES, name)
+        found = node["metadata"]["resourceVersion"]
+        if node["metadata"]["uid"] != uid or version not in (None, found):
+            raise Unwritten(Written.CONFLICT, f"Node {name} is no longer what it was when this was planned")
+        patch = change(node)
+        if not patch:
+            return ""
+        patch = _conditional(patch, uid, found)
+        return await self._writer.write(lambda: self._client.patch(NODES, name, patch), Kind.NODES, name, found)
+
+    async def _delete_node(self, step: DeleteNode) -> str:
+        name, version = step.node, step.resource_version
+        return await self._writer.write(
+            lambda: self._client.delete(NODES, name, uid=step.uid, resource_version=version),
+            Kind.NODES,
+            name,
+            version,
+        )
+
+    async def _recreate(self, step: Recreate) -> str:
+        body = node_writes.recreated(step.backup, is_machine=self._machines.are_nodes)
+        return await self._writer.write(
+            lambda: self._client.create(NODES, body), Kind.NODES, step.backup.name, version_before=None
+        )
+
+    async def _condemn(self, step: Condemn) -> str:
+        condemned = Condemned(step.id, self._wallclock())
+        return await self._change_machine(step.subject, step.uid, step.resource_version, condemned)
+
+    async def _clear(self, step: Clear) -> str:
+        return await self._change_machine(step.subject, step.uid, step.resource_version, NotRequested(step.last_id))
+
+    async def _change_machine(self, subject: str, uid: str, version: str, state: Condemned | NotRequested) -> str:
+        patch = _conditional({"metadata": state.render()}, uid, version)
+        return await self._writer.write(lambda: self._machines.patch(subject, patch), Kind.MACHINES, subject, version)
+
+    async def _store_backup(self, step: StoreBackup) -> str:
+        data = {BACKUP_KEY: step.backup.render()}
+        return await self._store(backup_name(step.backup.name), data, step.resource_version)
+
+    async def _store(self, name: str, data: Json, version: str | None) -> str:
+        """A ConfigMap of ours: in place of that version, or as a new one."""
+        metadata = {"name": name} if version is None else {"name": name, "resourceVersion": version}
+        write = self._client.create if version is None else self._client.update
+        body = {"metadata": metadata, "data": data}
+        return await self._writer.write(
+            lambda: write(CONFIG_MAPS, body, namespace=NAMESPACE), Kind.CONFIG_MAPS, name, version
+        )
+
+    async def _drop_backup(self, step: DropBackup) -> str:
+        name, version = backup_name(step.node), step.resource_version
+        return await self._writer.write(
+            lambda: self._client.delete(CONFIG_MAPS, name, namespace=NAMESPACE, resource_version=version),
+            Kind.CONFIG_MAPS,
+            name,
+            version,
+        )
+
+    async def _inspect(self, step: Inspect) -> str:
+        self._tell(Inspected(step.node, await inspect(self._client, self._machines, step, self._clock)))
+        return ""
+
+    async def _ask_peers(self, node: str, step: AskPeers) -> str:
+        asking = Asking(node, self._own_node, self._settings, self.keyring, self._clock, self._tell)
+        await asking.ask(step)
+        return ""
+
+    async def _free_workloads(self, step: FreeWorkloads) -> str:
+        one_pass = await self._free.run(step.node, step.freeing)
+        self._tell(Freed(step.node, one_pass.left, self._clock()))
+        return one_pass.trouble
+
+    async def _resign(self, _step: HandOver) -> str:
+        await self._hand_over()
+        return ""
+
+
+def _conditional(patch: Json, uid: str, version: str) -> Json:
+    return {**patch, "metadata": {**patch.get("metadata", {}), "uid": uid, "resourceVersion": version}}

@@ -1,0 +1,53 @@
+"""Rule 10's questions: a condemned machine's own question, put to its peers, and who of them has acknowledged."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Callable
+
+from pp_hostd.model.answer import Answer
+from pp_hostd.model.remedy import Acknowledged, AskPeers, NotAcknowledged, RemedyNews
+from pp_hostd.model.roster import Member
+from pp_hostd.model.settings import Settings
+from pp_hostd.peers.client import Silence, ask
+from pp_hostd.peers.message import MachineReference, Question
+from pp_hostd.peers.signing import Keyring
+
+MAX_OPEN = 64
+"""How many sockets at most, for each node that is asked about."""
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How peers are asked about the machine of `node`; `tell` is called once for each of them, as answers come."""
+
+    node: str
+    asked_by: str
+    settings: Settings
+    keyring: Keyring
+    clock: Callable[[], float]
+    tell: Callable[[RemedyNews], None]
+
+    async def ask(self, step: AskPeers) -> None:
+        """Ends when each peer has answered or let its time pass."""
+        namespace, _, name = step.subject.rpartition("/")
+        question = Question(MachineReference(namespace or None, name, step.uid), self.asked_by)
+        waiting = iter(step.peers)
+        await asyncio.gather(*(self._lane(waiting, question) for _ in range(min(MAX_OPEN, len(step.peers)))))
+
+    async def _lane(self, waiting: Iterator[Member], question: Question) -> None:
+        """One peer after the other, until none is left."""
+        peers = self.settings.peers
+        for peer in waiting:
+            asked_at = self.clock()
+            said = await ask(peer, peers.port, question, self.keyring, deadline_seconds=peers.round_seconds)
+            self.tell(self._news(peer.name, asked_at, said))
+
+    def _news(self, peer: str, asked_at: float, said: Answer | Silence) -> RemedyNews:
+        if isinstance(said, Silence):
+            return NotAcknowledged(self.node, peer, asked_at, answered=False, sentence=said.reason)
+        if said.id is None:  # it is there exactly when the answer is "unhealthy"
+            return NotAcknowledged(self.node, peer, asked_at, answered=True, sentence=f"it says {said.health.value}")
+        return Acknowledged(self.node, peer, said.id, said.token, asked_at)

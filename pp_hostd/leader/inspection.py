@@ -1,0 +1,62 @@
+"""The look before anything is done: linearizable reads of a machine, its Node and its kubelet's Lease (rule 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+
+from pp_hostd.kube.client import ApiClient, Json
+from pp_hostd.kube.outcome import ApiError, is_missing
+from pp_hostd.kube.resources import KUBELET_LEASES, LEASES, NODES
+from pp_hostd.leader.machines import ServedMachines
+from pp_hostd.leader.write import Clock, Unwritten
+from pp_hostd.model.backup import back_up
+from pp_hostd.model.bond import Written
+from pp_hostd.model.condemnation import Condemned
+from pp_hostd.model.machine import Machine, parse_machine
+from pp_hostd.model.observed import NodeSeen, parse_node_seen
+from pp_hostd.model.record import Unreadable
+from pp_hostd.model.remedy import Inspect, Inspection
+
+
+async def inspect(client: ApiClient, machines: ServedMachines, step: Inspect, clock: Clock) -> Inspection:
+    """What there is, and, while the machine is condemned, the backup. ApiError or Unwritten if that can't be told."""
+    began_at = clock()
+    found = await _if_there(machines.get(step.subject))
+    machine = None if found is None else _machine(found, step.subject)
+    if not machines.are_nodes:  # else the one read shows both, and in one state
+        found = await _if_there(client.get(NODES, step.node))
+    node = None if found is None else _node(found, machines.setting)
+    condemnation = None if machine is None else machine.condemnation
+    backup = back_up(found, condemnation.id) if node is not None and isinstance(condemnation, Condemned) else None
+    lease = await _if_there(client.get(LEASES, step.node, namespace=KUBELET_LEASES))
+    return Inspection(began_at, clock(), machine, node, backup, _renewed(lease))
+
+
+async def _if_there(read: Awaitable[Json]) -> Json | None:
+    """What is read; None if the API itself says that there is no such object."""
+    try:
+        return await read
+    except ApiError as error:
+        if is_missing(error):
+            return None
+        raise
+
+
+def _machine(found: Json, subject: str) -> Machine:
+    machine = parse_machine(found)
+    if isinstance(machine, Unreadable):
+        raise Unwritten(Written.NOT_DONE, f"reading {subject}: {machine}")
+    if machine.subject != subject:  # a lying server proves nothing
+        raise Unwritten(Written.NOT_DONE, f"reading {subject}: the reply is {machine.subject}")
+    return machine
+
+
+def _node(found: Json, machines: str) -> NodeSeen:
+    node = parse_node_seen(found, machines)
+    if isinstance(node, Unreadable):
+        raise Unwritten(Written.NOT_DONE, f"reading Node {found['metadata']['name']}: {node}")
+    return node
+
+
+def _renewed(lease: Json | None) -> str:
+    return str(((lease or {}).get("spec") or {}).get("renewTime") or "")

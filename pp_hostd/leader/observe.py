@@ -1,0 +1,189 @@
+"""The cluster as the leader sees it: Nodes, machines and our ConfigMaps, listed once and then watched.
+
+What is seen here is news, and no proof: before the leader frees anything it reads again (rule 12).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
+from typing import Any, Callable, cast
+
+from pp_hostd.kube.client import ApiClient, Json
+from pp_hostd.kube.deadline import Deadline, TimedOut
+from pp_hostd.kube.outcome import is_unserved
+from pp_hostd.kube.resources import CONFIG_MAPS, MACHINES, NODES, Resource
+from pp_hostd.kube.watch import Change, ChangeKind, Event, Interrupted, Snapshot, watch
+from pp_hostd.leader.own_config_maps import OwnConfigMaps
+from pp_hostd.leader.sights import Kept, Machines, Nodes, Sight
+from pp_hostd.model.keys import LEADER, NAMESPACE
+from pp_hostd.model.observed import Observed
+
+PAUSE_SECONDS = 2.0
+"""Before all versions of the machines' API are tried again, where none is served."""
+MAX_TOLD = 10
+"""So many troubles are told at once."""
+
+
+class Kind(enum.Enum):
+    """What is watched; the value is how sentences call it."""
+
+    NODES = "Node"
+    MACHINES = "machine"
+    CONFIG_MAPS = "ConfigMap"
+
+
+@dataclass
+class _Watch:
+    """One watch, in the newest of these versions that is served. Where Nodes are the machines, it feeds both sights.
+
+    `late` says why nothing new is seen, or nothing.
+    """
+
+    versions: tuple[Resource, ...]
+    sights: tuple[Sight[Any], ...]
+    namespace: str | None = None
+    field_selector: str = ""
+    listed: bool = False
+    late: str = ""
+
+    def __post_init__(self) -> None:
+        self.late = f"{self.versions[0].describe(self.namespace)} have not been listed yet"
+
+    def keep(self, api_object: Json) -> tuple[Kept[Any], ...]:
+        return tuple(sight.keep(api_object) for sight in self.sights)
+
+    def take(self, event: Event) -> None:
+        self.late = event.error.sentence if isinstance(event, Interrupted) else ""
+        if isinstance(event, Snapshot):
+            self._begin_anew(event.items)
+        elif isinstance(event, Change):
+            for sight, kept in zip(self.sights, event.object):
+                if event.kind is ChangeKind.DELETED:
+                    sight.show_gone(kept.name)
+                else:
+                    sight.show(kept)
+
+    def _begin_anew(self, items: list[tuple[Kept[Any], ...]]) -> None:
+        """What happened before this list is not known: no stretch outlasts it (rule 9)."""
+        self.listed = True
+        for sight in self.sights:
+            sight.begin_anew()
+        for item in items:
+            for sight, kept in zip(self.sights, item):
+                sight.show(kept)
+        items.clear()  # the event may be held until the next one comes, and all that has changed by then with it
+
+
+class Observer:
+    """`changed` is called after every event. `machines` is the setting of that name."""
+
+    def __init__(self, client: ApiClient, machines: str, changed: Callable[[], None]) -> None:
+        self._client = client
+        self._changed = changed
+        self._nodes, self._machines, self._config_maps = Nodes(machines), Machines(), OwnConfigMaps()
+        # What the leader says of itself changes often, and is no news to it.
+        self._watches = [_Watch((CONFIG_MAPS,), (self._config_maps,), NAMESPACE, f"metadata.name!={LEADER}")]
+        if machines == "node":
+            self._watches.append(_Watch((NODES,), (self._nodes, self._machines)))
+        else:
+            self._watches += [_Watch((NODES,), (self._nodes,)), _Watch(MACHINES[machines], (self._machines,))]
+        self._news: asyncio.Event | None = None
+
+    async def run(self) -> None:
+        """Goes on until it is cancelled, whatever becomes of a watch."""
+        await asyncio.gather(*map(self._follow, self._watches))
+
+    @property
+    def observed(self) -> Observed:
+        """What is seen now; its mappings are alive, so it is for use at once."""
+        ours = self._config_maps
+        return Observed(
+            nodes=self._nodes.seen,
+            machines=self._machines.seen,
+            requests=tuple(self._machines.requests),
+            marked=tuple(self._nodes.marked),
+            backups=ours.backups,
+            roster=ours.roster,
+            control=ours.control,
+            enrolled=ours.enrolled,
+        )
+
+    @property
+    def ready(self) -> bool:
+        """Whether everything was listed once."""
+        return all(each.listed for each in self._watches)
+
+    @property
+    def revision_of_nodes(self) -> int:
+        """Grows whenever the roster may have to be another one."""
+        return self._nodes.revision + self._machines.revision + self._config_maps.revision
+
+    @property
+    def unreadable(self) -> Mapping[str, str]:
+        """The Nodes (by name) and machines (by subject) that can't be read, and why: those of them that were first."""
+        return {**self._nodes.unreadable, **self._machines.unreadable}
+
+    @property
+    def trouble(self) -> str:
+        """Why something is seen late, or can't be read; nothing if all is well."""
+        sights = (self._config_maps, self._nodes, self._machines)
+        troubles = [each.late for each in self._watches if each.late]
+        troubles += [trouble for sight in sights for trouble in sight.troubles()]
+        more = [f"and {len(troubles) - MAX_TOLD} more"] if len(troubles) > MAX_TOLD else []
+        return "; ".join(troubles[:MAX_TOLD] + more)
+
+    async def shows(self, kind: Kind, name: str, version_before: str | None, deadline_seconds: float) -> bool:
+        """Wait until it is seen gone, or in a later version than this (None: absent); False if that takes longer."""
+        versions = self._sight(kind).versions
+        try:
+            with Deadline(deadline_seconds):
+                while not _is_news(versions.get(name), version_before):
+                    self._news = self._news or asyncio.Event()
+                    await self._news.wait()
+        except TimedOut:
+            return False
+        return True
+
+    def _sight(self, kind: Kind) -> Sight[Any]:
+        if kind is Kind.NODES:
+            return self._nodes
+        return self._machines if kind is Kind.MACHINES else self._config_maps
+
+    async def _follow(self, followed: _Watch) -> None:
+        while True:
+            for resource in followed.versions:
+                await self._follow_version(followed, resource)
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async def _follow_version(self, followed: _Watch, resource: Resource) -> None:
+        """For as long as this version is served."""
+        found = watch(
+            self._client,
+            resource,
+            namespace=followed.namespace,
+            field_selector=followed.field_selector,
+            keep=followed.keep,
+        )
+        events = cast("AsyncGenerator[Event, None]", found)
+        async for event in events:
+            followed.take(event)
+            self._announce()
+            if isinstance(event, Interrupted) and is_unserved(event.error):
+                await events.aclose()
+                return
+
+    def _announce(self) -> None:
+        if self._news is not None:
+            self._news.set()
+            self._news = None
+        self._changed()
+
+
+def _is_news(seen: str | None, before: str | None) -> bool:
+    """A watch may lag behind the read that gave `before`; versions are numbers, and grow with each write."""
+    if seen is not None and before is not None and seen.isdecimal() and before.isdecimal():
+        return int(seen) > int(before)
+    return seen != before

@@ -1,0 +1,98 @@
+"""The leader's own ConfigMaps: made, replaced and dropped only in the version that it has seen."""
+
+from __future__ import annotations
+
+import pytest
+
+from pp_hostd.kube.client import ApiClient, Json
+from pp_hostd.kube.resources import CONFIG_MAPS, NODES
+from pp_hostd.leader.observe import Kind
+from pp_hostd.model.backup import Backup, parse_backup
+from pp_hostd.model.keys import BACKUP_KEY, NAMESPACE, ROSTER, backup_name
+from pp_hostd.model.remedy import DropBackup, StoreBackup, WriteRoster
+from pp_hostd.model.roster import Member, Roster, parse_roster
+from tests.agent.objects import Home, create_our_namespace
+from tests.contract.objects import annotate, sample, version_of
+from tests.leader.applying import Hands, backup_of, read
+
+
+@pytest.fixture
+def hands(client: ApiClient, namespace: str) -> Hands:
+    return Hands(Home(client, "node", namespace))
+
+
+async def a_backup(client: ApiClient, name: str, condemnation_id: int = 7) -> Backup:
+    await create_our_namespace(client)
+    node = await read(client, NODES, name) or await client.create(NODES, sample(NODES, name))
+    return backup_of(node, condemnation_id)
+
+
+async def stored(client: ApiClient, node: str) -> Json:
+    return await client.get(CONFIG_MAPS, backup_name(node), namespace=NAMESPACE)
+
+
+async def test_a_backup_is_stored_replaced_and_dropped(hands: Hands, client: ApiClient, unique: str) -> None:
+    backup = await a_backup(client, unique)
+    await hands.done(StoreBackup(backup, None))
+    first = await stored(client, unique)
+    assert parse_backup(first["data"][BACKUP_KEY]) == backup
+    later = await a_backup(client, unique, 8)
+    await hands.done(StoreBackup(later, version_of(first)))
+    second = await stored(client, unique)
+    assert parse_backup(second["data"][BACKUP_KEY]) == later
+    await hands.done(DropBackup(unique, version_of(second)))
+    assert await read(client, CONFIG_MAPS, backup_name(unique), NAMESPACE) is None
+    versions = (None, version_of(first), version_of(second))
+    assert hands.shown == [(Kind.CONFIG_MAPS, backup_name(unique), version) for version in versions]
+
+
+async def test_a_backup_that_is_there_is_not_overwritten_unseen(hands: Hands, client: ApiClient, unique: str) -> None:
+    backup = await a_backup(client, unique)
+    await hands.done(StoreBackup(backup, None))
+    before = await stored(client, unique)
+    hands.shown.clear()
+    assert "already exists" in await hands.refused(StoreBackup(await a_backup(client, unique, 8), None))
+    assert await stored(client, unique) == before
+
+
+async def test_a_backup_that_has_changed_since_is_neither_replaced_nor_dropped(
+    hands: Hands, client: ApiClient, unique: str
+) -> None:
+    backup = await a_backup(client, unique)
+    await hands.done(StoreBackup(backup, None))
+    old = version_of(await stored(client, unique))
+    changed = await client.patch(CONFIG_MAPS, backup_name(unique), annotate(note="new"), namespace=NAMESPACE)
+    hands.shown.clear()
+    await hands.refused(StoreBackup(await a_backup(client, unique, 8), old))
+    await hands.refused(DropBackup(unique, old))
+    assert await stored(client, unique) == changed
+
+
+async def test_a_backup_that_is_gone_is_neither_replaced_nor_dropped(
+    hands: Hands, client: ApiClient, unique: str
+) -> None:
+    backup = await a_backup(client, unique)
+    await hands.refused(StoreBackup(backup, "1"))
+    await hands.refused(DropBackup(unique, "1"))
+    assert await read(client, CONFIG_MAPS, backup_name(unique), NAMESPACE) is None
+
+
+def roster(version: int, name: str) -> Roster:
+    return Roster.of(version, 1, [Member(name, None, "192.0.2.1", "uid", 1, None)])
+
+
+async def test_the_roster_is_written_in_place_of_the_one_that_was_seen(
+    hands: Hands, client: ApiClient, unique: str
+) -> None:
+    await create_our_namespace(client)
+    before = await read(client, CONFIG_MAPS, ROSTER, NAMESPACE)  # one that another test may have left
+    version = None if before is None else version_of(before)
+    assert await hands.apply.write_roster(WriteRoster(roster(1, unique), version)) == ""
+    first = await client.get(CONFIG_MAPS, ROSTER, namespace=NAMESPACE)
+    assert await hands.apply.write_roster(WriteRoster(roster(2, unique), version_of(first))) == ""
+    second = await client.get(CONFIG_MAPS, ROSTER, namespace=NAMESPACE)
+    assert parse_roster(second["data"][ROSTER]) == roster(2, unique)
+    for stale in (None, version_of(first)):
+        assert "conflict" in await hands.apply.write_roster(WriteRoster(roster(3, unique), stale))
+    assert await client.get(CONFIG_MAPS, ROSTER, namespace=NAMESPACE) == second
+    assert hands.news == []

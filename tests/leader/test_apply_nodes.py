@@ -1,0 +1,212 @@
+"""The leader's writes to Nodes: seen in the cluster, and refused when the Node is no longer what was looked at."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import pytest
+
+from pp_hostd.kube.client import ApiClient, Json
+from pp_hostd.kube.kubeconfig import Kubeconfig
+from pp_hostd.kube.resources import NODES, Resource
+from pp_hostd.leader.observe import Kind
+from pp_hostd.model.condemnation import NotRequested, parse_condemnation
+from pp_hostd.model.keys import CONFIRMED_DEAD
+from pp_hostd.model.observed import NodeSeen, parse_node_seen
+from pp_hostd.model.remedy import Complete, Cordon, DeleteNode, MarkFreeing, Recreate, Remedy, Uncordon
+from tests.agent.objects import Home
+from tests.contract.objects import annotate, annotations_of, sample, uid_of, version_of
+from tests.leader.applying import Hands, backup_of, read
+
+Step = Callable[[Json], Remedy]
+"""From the Node as it was looked at."""
+
+CONDITIONAL: dict[str, Step] = {
+    "cordon": lambda node: Cordon(node["metadata"]["name"], uid_of(node), version_of(node), 7),
+    "mark": lambda node: MarkFreeing(node["metadata"]["name"], uid_of(node), version_of(node), 7, out_of_service=True),
+    "delete": lambda node: DeleteNode(node["metadata"]["name"], uid_of(node), version_of(node)),
+}
+ON_THE_PRESENT_VERSION: dict[str, Step] = {
+    "uncordon": lambda node: Uncordon(node["metadata"]["name"], uid_of(node)),
+    "complete": lambda node: Complete(backup_of(node), uid_of(node)),
+}
+READ_FIRST: dict[str, Step] = {
+    **ON_THE_PRESENT_VERSION,
+    "cordon under another id": lambda node: Cordon(node["metadata"]["name"], uid_of(node), version_of(node), 8),
+    "mark": CONDITIONAL["mark"],
+}
+EVERY = {**CONDITIONAL, **ON_THE_PRESENT_VERSION}
+GPU = {"key": "example.com/gpu", "effect": "NoSchedule"}
+
+
+@pytest.fixture
+def home(client: ApiClient, namespace: str) -> Home:
+    return Home(client, "node", namespace)
+
+
+@pytest.fixture
+def hands(home: Home) -> Hands:
+    return Hands(home)
+
+
+async def create(client: ApiClient, name: str, **metadata: Any) -> Json:
+    body = sample(NODES, name, **metadata)
+    return await client.create(NODES, {**body, "spec": {"taints": [GPU], "podCIDR": "10.1.0.0/24"}})
+
+
+async def seen(client: ApiClient, name: str) -> NodeSeen:
+    found = parse_node_seen(await client.get(NODES, name), "node")
+    assert isinstance(found, NodeSeen)
+    return found
+
+
+def taints_of(node: Json) -> dict[str, str]:
+    return {taint["key"]: taint.get("value", "") for taint in node["spec"].get("taints", [])}
+
+
+async def cordoned(hands: Hands, client: ApiClient, name: str) -> Json:
+    await hands.done(CONDITIONAL["cordon"](await create(client, name, annotations={"owner": "db"})))
+    return await client.get(NODES, name)
+
+
+async def test_a_cordoned_node_is_unschedulable_and_tainted_beside_its_other_taints(
+    hands: Hands, client: ApiClient, unique: str
+) -> None:
+    created = await create(client, unique)
+    await hands.done(CONDITIONAL["cordon"](created))
+    now = await seen(client, unique)
+    assert (now.node.unschedulable, now.node.tainted, now.cordoned_by_us) == (True, True, True)
+    assert taints_of(await client.get(NODES, unique)) == {**taints_of(created), "pp-hostd.io/condemned": "7"}
+    assert hands.shown == [(Kind.NODES, unique, version_of(created))]
+
+
+async def test_a_node_cordoned_under_another_id_gets_the_new_one(hands: Hands, client: ApiClient, unique: str) -> None:
+    before = await cordoned(hands, client, unique)
+    await hands.done(Cordon(unique, uid_of(before), version_of(before), 8))
+    assert taints_of(await client.get(NODES, unique))["pp-hostd.io/condemned"] == "8"
+    assert (await seen(client, unique)).cordoned_by_us
+
+
+async def test_what_is_already_so_is_not_written_and_not_waited_for(
+    hands: Hands, client: ApiClient, unique: str
+) -> None:
+    before = await cordoned(hands, client, unique)
+    hands.shown.clear()
+    requests = client.requests
+    await hands.done(CONDITIONAL["cordon"](before))
+    assert (client.requests, hands.shown) == (requests + 1, [])
+
+
+async def test_uncordoned_the_node_is_as_it_was(hands: Hands, client: ApiClient, unique: str) -> None:
+    before = await cordoned(hands, client, unique)
+    await hands.done(CONDITIONAL["mark"](before))
+    await client.patch(NODES, unique, annotate(**{CONFIRMED_DEAD: "a word"}))
+    marked = await seen(client, unique)
+    assert (marked.node.freeing, marked.out_of_service) == (7, True)
+    await hands.done(Uncordon(unique, uid_of(before)))
+    now = await seen(client, unique)
+    assert not now.marked and not now.out_of_service and not now.node.unschedulable
+    after = await client.get(NODES, unique)
+    assert taints_of(after).keys() == {"example.com/gpu", "node.kubernetes.io/not-ready"}
+    assert annotations_of(after) == {"owner": "db"}
+
+
+async def test_a_node_is_deleted(hands: Hands, client: ApiClient, unique: str) -> None:
+    created = await create(client, unique)
+    await hands.done(CONDITIONAL["delete"](created))
+    assert await read(client, NODES, unique) is None
+    assert hands.shown == [(Kind.NODES, unique, version_of(created))]
+
+
+@pytest.mark.parametrize("machines", ["node", "openshift"])
+async def test_a_deleted_node_is_made_anew_without_its_marks(
+    client: ApiClient, namespace: str, unique: str, machines: str
+) -> None:
+    hands = Hands(Home(client, machines, namespace))
+    before = await cordoned(hands, client, unique)
+    backup = backup_of(before)
+    await hands.done(CONDITIONAL["delete"](before))
+    await hands.done(Recreate(backup))
+    after, now = await client.get(NODES, unique), await seen(client, unique)
+    assert now.freed == 7 and not now.marked and not now.node.unschedulable
+    assert after["spec"]["podCIDR"] == "10.1.0.0/24"
+    assert taints_of(after).keys() == {"example.com/gpu", "node.kubernetes.io/not-ready"}
+    assert annotations_of(after)["owner"] == "db"
+    last_id = 7 if machines == "node" else 0
+    assert parse_condemnation(after["metadata"]) == NotRequested(last_id)
+    assert uid_of(after) != uid_of(before)
+    assert hands.shown[-1] == (Kind.NODES, unique, None)
+
+
+async def test_a_node_that_is_there_again_is_not_made_anew(hands: Hands, client: ApiClient, unique: str) -> None:
+    created = await create(client, unique)
+    assert "already exists" in await hands.refused(Recreate(backup_of(created)))
+    assert await client.get(NODES, unique) == created
+
+
+async def test_a_node_that_came_back_by_itself_is_completed_once(hands: Hands, client: ApiClient, unique: str) -> None:
+    backup = backup_of(await create(client, unique, labels={"zone": "a", "rack": "1"}, annotations={"owner": "db"}))
+    await client.delete(NODES, unique)
+    back = await client.create(NODES, {"metadata": {"name": unique, "labels": {"zone": "b"}}})
+    await hands.done(Complete(backup, uid_of(back)))
+    after = await client.get(NODES, unique)
+    assert after["metadata"]["labels"] == {"zone": "b", "rack": "1"}
+    assert annotations_of(after)["owner"] == "db"
+    assert taints_of(after).keys() == {"example.com/gpu", "node.kubernetes.io/not-ready"}
+    assert after["spec"]["podCIDR"] == "10.1.0.0/24"
+    assert (await seen(client, unique)).freed == 7
+    await hands.done(Complete(backup, uid_of(back)))
+    assert await client.get(NODES, unique) == after
+    assert len(hands.shown) == 1
+
+
+@pytest.mark.parametrize("step", CONDITIONAL.values(), ids=CONDITIONAL)
+async def test_a_node_that_has_changed_since_is_a_conflict(
+    hands: Hands, client: ApiClient, unique: str, step: Step
+) -> None:
+    looked_at = await create(client, unique)
+    changed = await client.patch(NODES, unique, annotate(promise="withdrawn"))
+    assert await hands.refused(step(looked_at))
+    assert await client.get(NODES, unique) == changed
+
+
+@pytest.mark.parametrize("step", EVERY.values(), ids=EVERY)
+async def test_another_incarnation_of_the_node_is_a_conflict(
+    hands: Hands, client: ApiClient, unique: str, step: Step
+) -> None:
+    first = await cordoned(hands, client, unique)
+    hands.shown.clear()
+    await client.delete(NODES, unique)
+    second = await create(client, unique)
+    mixed = {**second, "metadata": {**second["metadata"], "uid": uid_of(first)}}
+    assert await hands.refused(step(mixed))
+    assert await client.get(NODES, unique) == second
+
+
+@pytest.mark.parametrize("step", EVERY.values(), ids=EVERY)
+async def test_a_node_that_is_gone_is_a_conflict(hands: Hands, client: ApiClient, unique: str, step: Step) -> None:
+    created = await create(client, unique)
+    await client.delete(NODES, unique)
+    assert "not found" in await hands.refused(step(created))
+
+
+class Overtaken(ApiClient):
+    """Somebody else changes each object just after it was read."""
+
+    async def get(self, resource: Resource, name: str, **options: Any) -> Json:
+        found = await super().get(resource, name, **options)
+        await self.patch(resource, name, annotate(promise="withdrawn"))
+        return found
+
+
+@pytest.mark.parametrize("step", READ_FIRST.values(), ids=READ_FIRST)
+async def test_a_node_that_changes_between_read_and_write_is_a_conflict(
+    home: Home, kubeconfig_of: Callable[[str], Kubeconfig], unique: str, step: Step
+) -> None:
+    before = await cordoned(Hands(home), home.client, unique)
+    overtaken = Overtaken(kubeconfig_of("admin"), deadline_seconds=10)
+    assert await Hands(home, overtaken).refused(step(before))
+    overtaken.close()
+    after = await home.client.get(NODES, unique)
+    assert annotations_of(after) == {**annotations_of(before), "promise": "withdrawn"}
+    assert after["spec"] == before["spec"]

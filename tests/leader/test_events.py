@@ -1,0 +1,93 @@
+"""Events tell people what is done about a machine or Node, count repetitions, and harm nobody when they are lost."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import timedelta
+from typing import Callable
+
+import pytest
+
+from pp_hostd.kube.client import ApiClient, Json
+from pp_hostd.kube.resources import EVENTS, NODES, OPENSHIFT_MACHINES
+from pp_hostd.leader.events import MAX_OPEN, About, Events
+from tests.agent.objects import SINCE, running
+from tests.harness.trouble import TroubleServer
+from tests.kube.conftest import Dial
+
+NODE = About(NODES, None, "worker", "uid-1")
+
+
+@pytest.fixture
+def about(namespace: str, unique: str) -> About:
+    return About(OPENSHIFT_MACHINES, namespace, "worker", unique)
+
+
+async def told_of(client: ApiClient, uid: str, namespace: str) -> list[Json]:
+    found = await client.list(EVENTS, namespace=namespace, field_selector=f"involvedObject.uid={uid}")
+    return list(found.items)
+
+
+async def test_an_event_names_its_machine_and_says_why(client: ApiClient, about: About, namespace: str) -> None:
+    events = Events(client, lambda: SINCE)
+    await events.event(about, "Condemned", "it was asked for", warning=True)
+    [event] = await told_of(client, about.uid, namespace)
+    assert event["involvedObject"] == {
+        "apiVersion": "machine.openshift.io/v1beta1",
+        "kind": "Machine",
+        "namespace": namespace,
+        "name": "worker",
+        "uid": about.uid,
+    }
+    assert (event["reason"], event["message"], event["type"]) == ("Condemned", "it was asked for", "Warning")
+    assert (event["source"], event["count"]) == ({"component": "pp-leader"}, 1)
+    assert event["firstTimestamp"] == event["lastTimestamp"] == "2026-03-01T12:00:00Z"
+    assert events.lost == 0
+
+
+async def test_an_event_about_a_node_is_kept_in_the_default_namespace(client: ApiClient, unique: str) -> None:
+    await Events(client, lambda: SINCE).event(replace(NODE, uid=unique), "Freed", "it is free", warning=False)
+    [event] = await told_of(client, unique, "default")
+    assert (event["type"], event["involvedObject"]["kind"]) == ("Normal", "Node")
+    assert "namespace" not in event["involvedObject"]
+
+
+async def test_the_same_event_once_more_counts_up_and_another_stands_beside_it(
+    client: ApiClient, about: About, namespace: str
+) -> None:
+    times = iter([SINCE, SINCE + timedelta(seconds=60), SINCE + timedelta(seconds=61)])
+    events = Events(client, lambda: next(times))
+    for sentence in ("it was asked for", "it was asked for", "it was asked for again"):
+        await events.event(about, "Condemned", sentence, warning=True)
+    found = {each["message"]: each for each in await told_of(client, about.uid, namespace)}
+    assert {message: each["count"] for message, each in found.items()} == {
+        "it was asked for": 2,
+        "it was asked for again": 1,
+    }
+    repeated = found["it was asked for"]
+    assert (repeated["firstTimestamp"], repeated["lastTimestamp"]) == ("2026-03-01T12:00:00Z", "2026-03-01T12:01:00Z")
+
+
+async def test_a_long_sentence_is_cut(client: ApiClient, about: About, namespace: str) -> None:
+    await Events(client, lambda: SINCE).event(about, "Refused", "x" * 5000, warning=True)
+    [event] = await told_of(client, about.uid, namespace)
+    assert len(event["message"]) == 1024
+
+
+async def test_an_event_that_cannot_be_written_is_counted(client_of: Callable[[str], ApiClient], about: About) -> None:
+    events = Events(client_of("nobody"), lambda: SINCE)
+    await events.event(about, "Condemned", "it was asked for", warning=True)
+    assert events.lost == 1
+
+
+async def test_of_too_many_at_once_the_rest_is_dropped(trouble: TroubleServer, dial: Dial) -> None:
+    events = Events(dial(trouble.listen("silent").url), lambda: SINCE)
+    async with AsyncExitStack() as stack:
+        for number in range(MAX_OPEN):
+            await stack.enter_async_context(running(events.event(NODE, "Freed", str(number), warning=False)))
+        await asyncio.sleep(0)
+        assert events.lost == 0
+        await events.event(NODE, "Freed", "one too many", warning=False)
+        assert events.lost == 1
