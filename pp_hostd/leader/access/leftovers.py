@@ -1,0 +1,76 @@
+"""What pp-hostd has left on Nodes and Machines, and why a cluster may not be ready to do without it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pp_hostd.kube.client import Json
+from pp_hostd.kube.resources import NODES, Resource
+from pp_hostd.model.condemnation import NotCondemned, parse_condemnation
+from pp_hostd.model.keys import AGENT, CORDONED, FREEING, PREFIX, backup_name
+from pp_hostd.model.promise import GateClosed, Withdrawn, parse_agent_record
+
+Found = tuple[Resource, Json]
+"""A Node or a Machine, and its kind."""
+
+
+def removal(api_object: Json) -> Json | None:
+    """The merge patch that takes our marks off, if the object is still as it was read; None where there are none.
+
+    A request for remediation stays: who made it takes it back.
+    """
+    metadata, spec = api_object["metadata"], api_object.get("spec", {})
+    marks: Json = {}
+    for section in ("annotations", "labels"):
+        ours = [key for key in metadata.get(section, {}) if key.startswith(PREFIX)]
+        marks.update({section: dict.fromkeys(ours)} if ours else {})
+    taints = spec.get("taints", [])
+    kept = [taint for taint in taints if not taint["key"].startswith(PREFIX)]
+    changes: Json = {"taints": kept} if kept != taints else {}
+    if CORDONED in marks.get("annotations", {}):
+        changes["unschedulable"] = None
+    if not marks and not changes:
+        return None
+    return {"metadata": {**marks, "resourceVersion": metadata["resourceVersion"]}, "spec": changes}
+
+
+def objections(lease: Json | None, found: Sequence[Found], config_maps: Sequence[Json]) -> list[str]:
+    """Why this cluster can't do without pp-hostd now, each with what to do about it."""
+    nodes = [each for kind, each in found if kind is NODES]
+    return [*_leading(lease), *_missing(nodes, config_maps), *_condemned(found), *_armed(nodes)]
+
+
+def _leading(lease: Json | None) -> Iterator[str]:
+    holder = lease["spec"].get("holderIdentity") if lease else None
+    if lease and holder:
+        metadata = lease["metadata"]
+        gone = f"if it is gone for good, kubectl delete lease -n {metadata['namespace']} {metadata['name']}"
+        yield f"{holder} leads: stop pp-leader on every host; {gone}"
+
+
+def _missing(nodes: Sequence[Json], config_maps: Sequence[Json]) -> Iterator[str]:
+    prefix = backup_name("")
+    there = {node["metadata"]["name"] for node in nodes}
+    for name in (config_map["metadata"]["name"] for config_map in config_maps):
+        node = name[len(prefix) :]
+        if name.startswith(prefix) and node not in there:
+            yield f"Node {node} is missing, and only pp-hostd has a backup of it: pp-leader restore {node}"
+
+
+def _condemned(found: Sequence[Found]) -> Iterator[str]:
+    for kind, api_object in found:
+        metadata = api_object["metadata"]
+        what = kind.describe(metadata.get("namespace"), metadata["name"])
+        if FREEING in metadata.get("annotations", {}):
+            yield f"{what} is being freed: let pp-leader finish"
+        elif not isinstance(parse_condemnation(metadata), NotCondemned):
+            yield f"{what} is condemned: let pp-leader finish, or see pp-leader absolve --help"
+
+
+def _armed(nodes: Sequence[Json]) -> Iterator[str]:
+    """Agents that lose their rights one after the other would ask each other, and some would be reset."""
+    for node in nodes:
+        name, record = node["metadata"]["name"], node["metadata"].get("annotations", {}).get(AGENT)
+        if record is not None and not isinstance(parse_agent_record(record), (GateClosed, Withdrawn)):
+            gone = f"if that host is gone for good, kubectl annotate node {name} {AGENT}-"
+            yield f"the host of Node {name} is armed: stop pp-hostd there; {gone}"

@@ -1,0 +1,111 @@
+"""Admission policies: a node's credential changes its own promise, and nothing else that the rules rest on.
+
+They concern the credentials of nodes alone, so that no failure of theirs can stop anybody else's write. They do not
+count on the NodeRestriction plug-in, and they hold whatever else RBAC may grant a node.
+"""
+
+from __future__ import annotations
+
+from pp_hostd.kube.client import Json
+from pp_hostd.kube.resources import CAPI_MACHINES, CONFIG_MAPS, LEASES, NAMESPACES, NODES, OPENSHIFT_MACHINES, Resource
+from pp_hostd.leader.access import identities
+from pp_hostd.model.keys import AGENT, EXTERNAL_REMEDIATION, NAMESPACE, PREFIX
+
+ADMISSION = "admissionregistration.k8s.io"
+_FROM_A_NODE = (
+    f"request.userInfo.username.startsWith('{identities.NODE_USER}') || (has(request.userInfo.groups) && "
+    f"request.userInfo.groups.exists(group, group in ['{identities.NODES}', '{identities.AGENTS}']))"
+)
+_OWN = f"request.userInfo.username == '{identities.NODE_USER}' + object.metadata.name"
+_OF_OUR_NAMESPACE = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": NAMESPACE}}}
+
+
+def policies() -> list[Json]:
+    """Each with the binding that puts it in force."""
+    return [
+        *_policy("nodes", _constraints(NODES), _nodes()),
+        *_policy(
+            "machines",
+            _constraints(OPENSHIFT_MACHINES, CAPI_MACHINES),
+            {"validations": [_refused_unless("false", "the credential of a node changes no Machine")]},
+        ),
+        *_policy(
+            "namespace",
+            {**_constraints(CONFIG_MAPS, LEASES, NAMESPACES), **_OF_OUR_NAMESPACE},
+            {"validations": [_refused_unless("false", f"the credential of a node changes nothing in {NAMESPACE}")]},
+        ),
+    ]
+
+
+def _nodes() -> Json:
+    """What is ours on a Node stays as it was, through nodes/status too, but for the promise on the node's own.
+
+    A Node made afresh had nothing of ours before. Deleted is none: its workloads would start elsewhere.
+    """
+    kept = "request.operation == 'DELETE' || sets.equivalent(variables.before, variables.after)"
+    return {
+        "variables": [
+            {"name": "own", "expression": _OWN},
+            {"name": "before", "expression": f"oldObject == null ? [] : {_marks('oldObject')}"},
+            {"name": "after", "expression": _marks("object")},
+        ],
+        "validations": [
+            _refused_unless("request.operation != 'DELETE'", "the credential of a node deletes no Node"),
+            _refused_unless(kept, f"of what is pp-hostd's on Nodes, a node changes only {AGENT} of its own"),
+        ],
+    }
+
+
+def _marks(node: str) -> str:
+    """CEL for the list of what is ours on that Node, without what its own agent may change."""
+    promise = f"(key == '{AGENT}' && variables.own)"
+    parts = [
+        f"{node}.metadata.?annotations.orValue({{}}).map(key, {_is_ours('key')} && !{promise}, "
+        f"'annotation ' + key + '=' + {node}.metadata.annotations[key])",
+        f"{node}.metadata.?labels.orValue({{}}).map(key, {_is_ours('key')}, "
+        f"'label ' + key + '=' + {node}.metadata.labels[key])",
+        f"{node}.?spec.?taints.orValue([]).map(taint, {_is_ours('taint.key')}, "
+        "'taint ' + taint.key + '=' + taint.?value.orValue('') + ':' + taint.effect)",
+    ]
+    return " + ".join(parts)
+
+
+def _is_ours(key: str) -> str:
+    """The CEL of `is_ours` in model/keys.py."""
+    return f"({key}.startsWith('{PREFIX}') || {key} == '{EXTERNAL_REMEDIATION}')"
+
+
+def _refused_unless(expression: str, message: str) -> Json:
+    return {"expression": expression, "message": message, "reason": "Forbidden"}
+
+
+def _constraints(*kinds: Resource) -> Json:
+    rules = [
+        {
+            "apiGroups": [kind.group],
+            "apiVersions": ["*"],
+            "operations": ["CREATE", "UPDATE", "DELETE"],
+            "resources": [kind.plural, f"{kind.plural}/*"],
+            "scope": "*",  # the default, which kubectl apply would else find missing each time
+        }
+        for kind in kinds
+    ]
+    return {"resourceRules": rules}
+
+
+def _policy(about: str, constraints: Json, judgement: Json) -> list[Json]:
+    name = f"{about}.pp-hostd.io"
+    condition = {"name": "from-a-node", "expression": _FROM_A_NODE}
+    specs: dict[str, Json] = {
+        "ValidatingAdmissionPolicy": {
+            "failurePolicy": "Fail",
+            "matchConstraints": constraints,
+            "matchConditions": [condition],
+            **judgement,
+        },
+        "ValidatingAdmissionPolicyBinding": {"policyName": name, "validationActions": ["Deny"]},
+    }
+    return [
+        {"apiVersion": f"{ADMISSION}/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+        for kind, spec in specs.items()
+    ]

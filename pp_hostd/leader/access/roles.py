@@ -1,0 +1,79 @@
+"""The rights of leader and agents, as RBAC grants them: the least that works.
+
+An agent's own Node needs no grant: Kubernetes lets every node read and change that. What RBAC can't tell apart (whose
+annotation, which key) is left to the policies; reads it can only limit by name, so no ConfigMap of ours holds a secret.
+"""
+
+from __future__ import annotations
+
+from pp_hostd.kube.client import Json
+from pp_hostd.kube.resources import (
+    CONFIG_MAPS,
+    EVENTS,
+    KUBELET_LEASES,
+    LEASES,
+    MACHINES,
+    NODES,
+    PODS,
+    VOLUME_ATTACHMENTS,
+    Resource,
+)
+from pp_hostd.leader.access.identities import LEADERS, AgentsUse
+from pp_hostd.model.keys import LEADER, NAMESPACE, ROSTER
+from pp_hostd.model.lease import LEASE
+
+RBAC_GROUP = "rbac.authorization.k8s.io"
+READ = "get list watch"
+
+
+def leader_roles(machines: str) -> list[Json]:
+    """For leaders of a cluster whose machines are of this kind (the setting api.machines)."""
+    kind = MACHINES[machines][0]
+    everywhere = [
+        _rule(NODES, f"{READ} create patch delete"),
+        *([] if kind is NODES else [_rule(kind, f"{READ} patch")]),
+        _rule(PODS, "list delete"),
+        _rule(VOLUME_ATTACHMENTS, "list delete"),
+        _rule(EVENTS, "get create patch"),
+    ]
+    at_home = [
+        _rule(CONFIG_MAPS, f"{READ} create update delete"),
+        _rule(CONFIG_MAPS, "patch", LEADER),
+        _rule(LEASES, "create"),  # which RBAC can't limit to a name
+        _rule(LEASES, "get patch", LEASE),
+    ]
+    return [
+        *_granted("leader", LEADERS, everywhere),
+        *_granted("leader", LEADERS, at_home, NAMESPACE),
+        *_granted("leader", LEADERS, [_rule(LEASES, "get")], KUBELET_LEASES),
+    ]
+
+
+def agent_roles(machines: str, use: AgentsUse) -> list[Json]:
+    """For the agents of that cluster. Each reads every machine: peers ask about each other's."""
+    at_home = [
+        _rule(CONFIG_MAPS, "get"),  # the orders, and the backup of a node that is missing
+        _rule(CONFIG_MAPS, "list watch", ROSTER),
+    ]
+    return [
+        *_granted("agent", use.group, [_rule(MACHINES[machines][0], READ)]),
+        *_granted("agent", use.group, at_home, NAMESPACE),
+    ]
+
+
+def _rule(kind: Resource, verbs: str, *names: str) -> Json:
+    rule: Json = {"apiGroups": [kind.group], "resources": [kind.plural], "verbs": verbs.split()}
+    return {**rule, "resourceNames": list(names)} if names else rule
+
+
+def _granted(who: str, group: str, rules: list[Json], namespace: str = "") -> list[Json]:
+    """A role and its binding to the group, in the namespace or everywhere."""
+    scope, where = ("", {"namespace": namespace}) if namespace else ("Cluster", {})
+    name = f"pp-hostd:{who}"
+    role = {"apiGroup": RBAC_GROUP, "kind": f"{scope}Role", "name": name}
+    subject = {"apiGroup": RBAC_GROUP, "kind": "Group", "name": group}
+    contents: dict[str, Json] = {"Role": {"rules": rules}, "RoleBinding": {"roleRef": role, "subjects": [subject]}}
+    return [
+        {"apiVersion": f"{RBAC_GROUP}/v1", "kind": scope + kind, "metadata": {"name": name, **where}, **content}
+        for kind, content in contents.items()
+    ]

@@ -1,0 +1,248 @@
+"""What a person runs beside the leader, each in a process of its own. Here: their names, arguments and help."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+from typing import Any, Callable
+
+
+def add(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
+    """Add every command of the leader; modules are imported when a command runs."""
+    _add_run(commands, config_path)
+    _add_install(commands)
+    _add_uninstall(commands)
+    _add_enroll(commands)
+    _add_unenroll(commands, config_path)
+    _add_rotate_key(commands, config_path)
+    _add_status(commands)
+    _add_explain(commands, config_path)
+    _add_condemn(commands, config_path)
+    _add_confirm_dead(commands, config_path)
+    _add_restore(commands, config_path)
+    _add_pause(commands)
+
+
+def _add_run(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
+    run = _parser(commands, "run", "run the leader itself; systemd does that (pp-leader.service)", "")
+    run.add_argument("--config", metavar="FILE", default=config_path, help="default: %(default)s")
+    run.set_defaults(command=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    code: int = import_module("pp_hostd.leader.daemon").run(arguments.config)
+    return code
+
+
+def _add_install(commands: argparse._SubParsersAction[Any]) -> None:
+    install = _parser(
+        commands,
+        "install",
+        "set up the cluster: namespace, rights of leader and agents, admission policies",
+        "It may be run again at any time: it changes only what differs.",
+    )
+    _kubeconfig(install)
+    install.add_argument("--dry-run", action="store_true", help="print the manifests, for kubectl apply; touch nothing")
+    install.add_argument(
+        "--agents-use",
+        choices=("certificate", "kubelet"),
+        default="certificate",
+        help="what agents show: a certificate that pp-leader enroll makes, or the kubelet's (default: %(default)s)",
+    )
+    install.add_argument(
+        "--machines",
+        choices=("openshift", "cluster-api", "node"),
+        default="node",
+        help="as the setting api.machines of leader and agents, who may use no other kind (default: %(default)s)",
+    )
+    install.set_defaults(command=_command("install", "install"))
+
+
+def _add_uninstall(commands: argparse._SubParsersAction[Any]) -> None:
+    uninstall = _parser(
+        commands,
+        "uninstall",
+        "take everything of pp-hostd's out of the cluster",
+        "Refused while a leader leads, a Node is missing or condemned, or a host is armed.",
+    )
+    _kubeconfig(uninstall)
+    uninstall.set_defaults(command=_command("uninstall", "uninstall"))
+
+
+def _add_enroll(commands: argparse._SubParsersAction[Any]) -> None:
+    enroll = _parser(
+        commands,
+        "enroll",
+        "put a node under pp-hostd's care, and make the files that its host needs: kubeconfig and peer key",
+        "It may be run again, for a new certificate; the peer key stays the same.",
+    )
+    enroll.add_argument("node", metavar="NODE", nargs="?", help="the name of a Node")
+    _kubeconfig(enroll)
+    enroll.add_argument("--leader", action="store_true", help="in place of a node: the files that a leader needs")
+    enroll.add_argument("--out", metavar="DIR", help="where the files go (default: a directory of the node's name)")
+    text = "make no certificate: the agent shows the kubelet's (install --agents-use kubelet)"
+    enroll.add_argument("--kubelet", action="store_true", help=text)
+    _wait(enroll, 30, "for the certificate")
+    _who(enroll)
+    enroll.set_defaults(command=_command("enroll", "enroll"))
+
+
+def _add_unenroll(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
+    unenroll = _parser(
+        commands,
+        "unenroll",
+        "take a node out of pp-hostd's care, once its host has withdrawn its promise",
+        "Refused while its remediation is asked for. If it was interrupted, run it again.",
+    )
+    _about_node(unenroll, config_path)
+    _wait(unenroll, 120, "for the host, and then for the leader")
+    unenroll.add_argument("--force", action="store_true", help="the host is gone for good, and can withdraw nothing")
+    _yes(unenroll)
+    unenroll.set_defaults(command=_command("unenroll", "unenroll"))
+
+
+def _add_rotate_key(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
+    rotate = _parser(
+        commands,
+        "rotate-key",
+        "show how far a change of the cluster's peer key is, or go to its next step",
+        "Steps: add the new key on all hosts, make it the first one, drop the old one.",
+    )
+    rotate.add_argument("move", metavar="next", nargs="?", choices=("next",), help="go on (default: change nothing)")
+    _kubeconfig(rotate)
+    _config(rotate, config_path)
+    rotate.add_argument("--out", metavar="FILE", help="write the key file that every host should have now")
+    text = "ask every host of the roster, over the peer port, which keys it uses; `next` is refused if one is behind"
+    rotate.add_argument("--ask", action="store_true", help=text)
+    rotate.set_defaults(command=_command("rotate_key", "rotate_key"), machines="node")  # which does not matter here
+
+
+def _add_status(commands: argparse._SubParsersAction[Any]) -> None:
+    status = _parser(
+        commands,
+        "status",
+        "show who leads, and what is done about each node that is asked for or condemned",
+        "Exit code 3: nobody leads; then what the last leader said is shown.",
+    )
+    history = _parser(commands, "history", "list what the leaders did about nodes, oldest first", "")
+    for parser, name in ((status, "status"), (history, "history")):
+        _kubeconfig(parser)
+        parser.add_argument("--json", action="store_true", help="print JSON")
+        parser.set_defaults(command=_command("status", name))
+
+
+def _add_explain(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
+    explain = _parser(
+        commands,
+        "explain",
+        "say how a node stands, what is done about it and why, and what would change that",
+        "Of a node that is well, it says what a condemnation would lead to.",
+    )
+    _about_node(explain, config_path)
+    explain.set_defaults(command=_command("explain", "explain"))
+
+
+def _add_condemn(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
+    condemn = _parser(
+        commands,
+        "condemn",
+        "ask for the remediation of a node: its host is reset, its workloads start elsewhere",
+        "The leader frees the workloads only once the host is certainly dead, and says what keeps it from that.",
+    )
+    _about_node(condemn, config_path)
+    _yes(condemn)
+    condemn.add_argument("--why", metavar="TEXT", default="", help="told in an Event on the machine")
+    condemn.set_defaults(command=_command("condemn", "condemn"))
+    absolve = _parser(
+        commands,
+        "absolve",
+        "take back that a node's remediation is asked for, or that it is condemned",
+        "What the host has already decided, or the leader begun to free, is not stopped by this.",
+    )
+    _about_node(absolve, config_path)
+    absolve.set_defaults(command=_command("condemn", "absolve"))
+
+
+def _add_confirm_dead(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
+    confirm = _parser(
+        commands,
+        "confirm-dead",
+        "vouch for it that a host is off, so that its workloads are freed without waiting",
+        "If the host still runs, there will be two copies of its workloads.",
+    )
+    _about_node(confirm, config_path)
+    _yes(confirm)
+    _who(confirm)
+    confirm.set_defaults(command=_command("confirm_dead", "confirm_dead"))
+
+
+def _add_restore(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
+    restore = _parser(
+        commands,
+        "restore",
+        "make a missing Node anew from its backup, where no leader is left to do so",
+        "Refused while the Node is there, or a leader leads.",
+    )
+    _about_node(restore, config_path)
+    restore.add_argument("--drop-backup", action="store_true", help="delete the backup afterwards")
+    restore.set_defaults(command=_command("restore", "restore"))
+
+
+def _add_pause(commands: argparse._SubParsersAction[Any]) -> None:
+    pause = _parser(
+        commands, "pause", "keep the leader from condemning and freeing", "Effective at once, until resume."
+    )
+    pause.add_argument("--why", metavar="TEXT", required=True, help="shown wherever the pause is shown")
+    _who(pause)
+    resume = _parser(
+        commands, "resume", "end a pause, of the whole leader or of one node", "Prints whose it was, and why."
+    )
+    for parser, name in ((pause, "pause"), (resume, "resume")):
+        _kubeconfig(parser)
+        parser.add_argument("--node", metavar="NODE", help="this one only (default: all)")
+        parser.set_defaults(command=_command("pause", name))
+
+
+def _parser(commands: argparse._SubParsersAction[Any], name: str, text: str, epilog: str) -> Any:
+    about = f"{text[0].upper()}{text[1:]}."
+    return commands.add_parser(name, help=text, description=about, epilog=epilog, allow_abbrev=False)
+
+
+def _kubeconfig(parser: argparse.ArgumentParser) -> None:
+    text = "an administrator's; default: $KUBECONFIG, else ~/.kube/config"
+    parser.add_argument("--kubeconfig", metavar="FILE", help=text)
+
+
+def _about_node(parser: argparse.ArgumentParser, config_path: str) -> None:
+    parser.add_argument("node", metavar="NODE", help="the name of a Node")
+    _kubeconfig(parser)
+    _config(parser, config_path)
+    text = "what the machines of this cluster are, in place of the setting api.machines"
+    parser.add_argument("--machines", choices=("openshift", "cluster-api", "node"), help=text)
+
+
+def _config(parser: argparse.ArgumentParser, config_path: str) -> None:
+    text = f"a leader's configuration (default: {config_path}, if there is one)"
+    parser.add_argument("--config", metavar="FILE", help=text)
+    parser.set_defaults(config_path=config_path)
+
+
+def _wait(parser: argparse.ArgumentParser, default: float, whom: str) -> None:
+    text = f"how long to wait {whom} (default: %(default)s)"
+    parser.add_argument("--wait", metavar="SECONDS", type=float, default=default, help=text)
+
+
+def _yes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--yes", action="store_true", help="do not ask for the node's name to be typed back")
+
+
+def _who(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--who", metavar="NAME", default="", help="default: the user who runs this, before any sudo")
+
+
+def _command(module: str, function: str) -> Callable[[argparse.Namespace], int]:
+    def run(arguments: argparse.Namespace) -> int:
+        code: int = getattr(import_module(f"pp_hostd.leader.commands.{module}"), function)(arguments)
+        return code
+
+    return run

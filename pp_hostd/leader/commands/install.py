@@ -1,0 +1,44 @@
+"""`pp-leader install`: make the cluster have what the manifests say."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from contextlib import closing
+
+import yaml
+
+from pp_hostd.kube.resources import LEASES
+from pp_hostd.leader.access.identities import AgentsUse
+from pp_hostd.leader.access.manifests import KINDS, manifests
+from pp_hostd.model.keys import NAMESPACE
+from pp_hostd.model.lease import LEASE, given_up_spec
+from pp_hostd.service.output import say
+from pp_hostd.service.person import now
+
+NOT_PRINTED = (
+    f"# Where all of this is new, install also makes the Lease {NAMESPACE}/{LEASE}. An apply must never touch it."
+)
+
+
+def install(arguments: Namespace) -> int:
+    wanted = manifests(arguments.machines, AgentsUse(arguments.agents_use))
+    if arguments.dry_run:
+        say(yaml.safe_dump_all(wanted, sort_keys=False, width=120) + NOT_PRINTED)
+        return 0
+    # Only from here on does it need the official client.
+    from pp_hostd.leader.commands.administrator import Administrator, Applied
+
+    with closing(Administrator(arguments.kubeconfig)) as administrator:
+        done = set()
+        for manifest in wanted:
+            kind, metadata = KINDS[manifest["kind"]], manifest["metadata"]
+            applied = administrator.apply(kind, manifest)
+            say(f"{applied.value:9}  {kind.describe(metadata.get('namespace'), metadata['name'])}")
+            done.add(applied)
+        # Nobody can have led before, so the first leader need not wait. Elsewhere, whoever held a Lease that is missing
+        # now may still act (rule 14).
+        if done == {Applied.CREATED}:
+            spec = {**given_up_spec(now()), "leaseTransitions": 0}
+            administrator.create(LEASES, {"metadata": {"name": LEASE}, "spec": spec}, NAMESPACE)
+            say(f"{Applied.CREATED.value:9}  {LEASES.describe(NAMESPACE, LEASE)}")
+    return 0

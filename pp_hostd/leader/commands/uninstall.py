@@ -1,0 +1,56 @@
+"""`pp-leader uninstall`: take everything of ours out of the cluster, unless that would strand a node."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from contextlib import closing
+
+from pp_hostd.errors import UserError
+from pp_hostd.kube.client import Json
+from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, MACHINES, Resource
+from pp_hostd.leader.access.identities import AgentsUse
+from pp_hostd.leader.access.leftovers import Found, objections, removal
+from pp_hostd.leader.access.manifests import KINDS, manifests
+from pp_hostd.leader.commands.administrator import Administrator
+from pp_hostd.model.keys import NAMESPACE
+from pp_hostd.model.lease import LEASE
+from pp_hostd.service.output import say
+
+
+def uninstall(arguments: Namespace) -> int:
+    with closing(Administrator(arguments.kubeconfig)) as administrator:
+        _uninstall(administrator)
+    return 0
+
+
+def _uninstall(administrator: Administrator) -> None:
+    found = _nodes_and_machines(administrator)
+    lease = administrator.get(LEASES, LEASE, NAMESPACE)
+    against = objections(lease, found, administrator.list(CONFIG_MAPS, NAMESPACE))
+    if against:
+        raise UserError("\n  ".join(["this cluster still needs pp-hostd, and nothing was changed:", *against]))
+    for kind, api_object in found:
+        unmark(administrator, kind, api_object)
+    for manifest in reversed(manifests("node", AgentsUse.CERTIFICATE)):  # the names are the same for all
+        _delete(administrator, KINDS[manifest["kind"]], manifest["metadata"])
+
+
+def _nodes_and_machines(administrator: Administrator) -> list[Found]:
+    found: list[Found] = []
+    for versions in MACHINES.values():
+        listed = ([(kind, each) for each in administrator.list(kind)] for kind in versions)
+        found += next(filter(None, listed), [])  # several versions serve the same objects
+    return found
+
+
+def unmark(administrator: Administrator, kind: Resource, api_object: Json) -> None:
+    """Take our marks off a Node or Machine, though it may have changed since it was read."""
+    name, namespace = api_object["metadata"]["name"], api_object["metadata"].get("namespace")
+    if removal(api_object) is not None and administrator.change(kind, name, namespace, removal):
+        say(f"unmarked  {kind.describe(namespace, name)}")
+
+
+def _delete(administrator: Administrator, kind: Resource, metadata: Json) -> None:
+    namespace, name = metadata.get("namespace"), metadata["name"]
+    deleted = administrator.delete(kind, name, namespace)
+    say(f"{'deleted' if deleted else 'absent':8}  {kind.describe(namespace, name)}")

@@ -1,0 +1,44 @@
+"""A cluster of their own for the tests of access: policies in force would meddle with other tests' nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, NODES, OPENSHIFT_MACHINES
+from pp_hostd.model.keys import NAMESPACE
+from tests.harness.controlplane import RealCluster
+from tests.harness.eventually import eventually
+from tests.leader.access.attempts import Attempt, World
+from tests.leader.access.people import LEADER, agent, almighty, pp_leader
+
+
+@pytest.fixture(scope="package")
+def world() -> Iterator[World]:
+    """Installed for the Machines of OpenShift, in force, and with nothing else granted to leader or agents."""
+    with RealCluster.start() as cluster:
+        world = World(cluster)
+        installed = pp_leader("install", "--kubeconfig", str(cluster.kubeconfig()), "--machines", "openshift")
+        assert (installed.returncode, installed.stderr) == (0, "")
+        eventually(lambda: _in_force(world), "roles and policies are in force")
+        yield world
+        world.close()
+
+
+def _in_force(world: World) -> bool:
+    guarded = [
+        Attempt("create", NODES, "", {"metadata": {"generateName": "probe-", "labels": {"pp-hostd.io/probe": ""}}}),
+        Attempt("create", OPENSHIFT_MACHINES, "", {"metadata": {"generateName": "probe-"}}, "default"),
+        Attempt("create", CONFIG_MAPS, "", {"metadata": {"generateName": "probe-"}}, NAMESPACE),
+    ]
+    granted = [
+        (Attempt("list", CONFIG_MAPS, "", namespace=NAMESPACE), LEADER),
+        (Attempt("list", OPENSHIFT_MACHINES, ""), LEADER),
+        (Attempt("list", OPENSHIFT_MACHINES, ""), agent("probe")),
+        (Attempt("get", CONFIG_MAPS, "roster", namespace=NAMESPACE), agent("probe")),
+        (Attempt("get", LEASES, "probe", namespace="kube-node-lease"), LEADER),
+    ]
+    return all(world.make(each, almighty("probe"), dry=True).status_code == 403 for each in guarded) and all(
+        world.make(each, who).status_code in (200, 404) for each, who in granted
+    )

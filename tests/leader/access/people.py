@@ -1,0 +1,34 @@
+"""Who acts in the tests of access: the leader, agents, nodes that may do anything, and a person at the command line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from pp_hostd.leader.access.identities import AGENTS, LEADER_USER, LEADERS
+
+PP_LEADER = Path(sys.executable).with_name("pp-leader")
+LEADER = (LEADER_USER, (LEADERS,))
+
+
+def pp_leader(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command, as a person runs it."""
+    return subprocess.run(
+        [PP_LEADER, *arguments],
+        env={"LC_ALL": "C", "COLUMNS": "100", "HOME": "/nonexistent", **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def agent(node: str) -> tuple[str, tuple[str, ...]]:
+    """What an agent shows, as `install` expects it."""
+    return f"system:node:{node}", ("system:nodes", AGENTS)
+
+
+def almighty(node: str) -> tuple[str, tuple[str, ...]]:
+    """A node that RBAC grants everything, and that the NodeRestriction plug-in does not see: only policies stop it."""
+    return f"system:node:{node}", ("system:masters",)

@@ -1,0 +1,79 @@
+"""The administrator's calls: what the commands count on while others write, and in clusters that are large or old."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from pp_hostd.errors import UserError
+from pp_hostd.kube.client import PAGE_SIZE
+from pp_hostd.kube.resources import CONFIG_MAPS, NODES, Resource
+from pp_hostd.leader.commands.administrator import Administrator
+from pp_hostd.leader.commands.uninstall import unmark
+from tests.contract.objects import annotate, sample
+from tests.harness.embedded import EmbeddedCluster
+from tests.leader.access.attempts import Attempt, World
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[World]:
+    with EmbeddedCluster.start() as cluster:
+        world = World(cluster)
+        yield world
+        world.close()
+
+
+@pytest.fixture
+def administrator(world: World) -> Iterator[Administrator]:
+    with closing(Administrator(str(world.cluster.kubeconfig()))) as administrator:
+        yield administrator
+
+
+@pytest.mark.parametrize("token", [True, False])
+def test_it_shows_a_token_or_a_certificate(world: World, token: bool) -> None:
+    with closing(Administrator(str(world.cluster.kubeconfig("admin", token=token)))) as administrator:
+        assert administrator.get(NODES, "nobody-has-made-it") is None
+
+
+@pytest.mark.parametrize("text", ["", "[]", "a: [", "\x00", "clusters: 7", "current-context: x\ncontexts: []"])
+def test_a_kubeconfig_that_is_none_is_refused_in_words(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(text)
+    with pytest.raises(
+        UserError, match=r"no kubeconfig that can be used \(.*/kubeconfig\): (.+\n)+ +Name one with --kubeconfig"
+    ):
+        Administrator(str(path))
+
+
+def test_a_list_has_all_pages(world: World, administrator: Administrator) -> None:
+    for number in range(PAGE_SIZE + 1):
+        world.create(CONFIG_MAPS, "", sample(CONFIG_MAPS, f"map-{number}"), "default")
+    assert len(administrator.list(CONFIG_MAPS, "default")) == PAGE_SIZE + 1
+
+
+def test_a_kind_that_is_not_served_has_no_objects_and_can_not_be_applied(administrator: Administrator) -> None:
+    unserved = Resource("unheard.example", "v1", "Thing", "things", namespaced=False)
+    assert administrator.list(unserved) == []
+    with pytest.raises(UserError, match=r"PATCH /apis/unheard.example/v1/things/one: .*\n.*Kubernetes 1\.30"):
+        administrator.apply(unserved, {"metadata": {"name": "one"}})
+
+
+def test_an_object_that_changed_since_it_was_read_is_unmarked_as_it_is_now(
+    world: World, administrator: Administrator
+) -> None:
+    world.create(NODES, "busy", sample(NODES, "busy", annotations={"pp-hostd.io/paused": "a"}))
+    stale = world.read(NODES, "busy")
+    world.make(Attempt("patch", NODES, "busy", annotate(**{"example.com/news": "b", "pp-hostd.io/freed": "7"})))
+    unmark(administrator, NODES, stale)
+    assert world.read(NODES, "busy")["metadata"]["annotations"] == {"example.com/news": "b"}
+
+
+def test_an_object_that_is_gone_needs_no_unmarking(world: World, administrator: Administrator) -> None:
+    world.create(NODES, "gone", sample(NODES, "gone", annotations={"pp-hostd.io/paused": "a"}))
+    stale = world.read(NODES, "gone")
+    world.make(Attempt("delete", NODES, "gone"))
+    unmark(administrator, NODES, stale)
+    assert administrator.get(NODES, "gone") is None
