@@ -1,0 +1,158 @@
+"""`pp-leader run`: stands for election, and works while it leads. Single-threaded; it ends cleanly on SIGTERM."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from functools import partial
+
+from pp_hostd import config
+from pp_hostd.kube.client import ApiClient
+from pp_hostd.kube.kubeconfig import load
+from pp_hostd.leader.election import Election
+from pp_hostd.leader.office import Office
+from pp_hostd.model.settings import Settings
+from pp_hostd.peers.keys import keyring_of
+from pp_hostd.service.http_port import HttpPort
+from pp_hostd.service.journal import Journal, Message, Priority
+from pp_hostd.service.listening import serve
+from pp_hostd.service.metric import Metric
+from pp_hostd.service.metrics_server import Health, MetricsServer
+from pp_hostd.service.notify import Notify
+
+CALL_SECONDS = 5.0
+"""How long any one call to the API may take."""
+ALIVE_SECONDS = 2.0
+"""How often systemd hears of us at least."""
+
+
+def clock() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def run(config_path: str) -> int:
+    """The command `pp-leader run`."""
+    return asyncio.run(_run(config.load(config_path).settings))
+
+
+async def _run(settings: Settings) -> int:
+    return await Daemon(settings).run()
+
+
+class Daemon:
+    """All parts of one leader, and how they hear of each other."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._node = settings.agent.node_name or socket.gethostname().lower()
+        self._keyring = keyring_of(settings.peers)
+        self._client = ApiClient(load(settings.leader.kubeconfig, settings.api.servers), deadline_seconds=CALL_SECONDS)
+        self._journal, self._notify = Journal(identifier="pp-leader"), Notify(clock)
+        self._wake, self._stopped = asyncio.Event(), asyncio.Event()
+        self._election = Election(self._client, self._node, settings.leader.lease_seconds, clock, self._wake.set)
+        self._office: Office | None = None
+        self._said = ""
+
+    async def run(self) -> int:
+        """Until a signal ends it."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop)
+        campaign = asyncio.create_task(self._election.run())
+        listener = asyncio.create_task(self._listen())
+        alive = asyncio.create_task(self._tell_systemd())
+        self._notify.ready()
+        gc.freeze()
+        try:
+            while not self._stopped.is_set():
+                if campaign.done():  # it does not end by itself
+                    campaign.result()
+                if self._election.acting(clock()):
+                    await self._lead()
+                else:
+                    await self._stand_by()
+            await self._election.resign()
+            self._say("ends, and leads no longer")
+        finally:
+            for task in (campaign, listener, alive):
+                task.cancel()
+            await asyncio.gather(campaign, listener, alive, return_exceptions=True)
+            self._client.close()
+            self._journal.close()
+            self._notify.close()
+        return 0
+
+    async def _lead(self) -> None:
+        self._say(f"leads, as {self._election.identity}")
+        self._office = Office(
+            self._settings,
+            self._node,
+            self._client,
+            self._keyring,
+            self._election,
+            self._journal,
+            clock,
+            self._wake,
+        )
+        served = asyncio.create_task(self._office.serve())
+        stopped = asyncio.create_task(self._stopped.wait())
+        try:
+            await asyncio.wait({served, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (served, stopped):
+                task.cancel()
+            outcomes = await asyncio.gather(served, stopped, return_exceptions=True)
+            self._office = None
+        if isinstance(outcomes[0], Exception):
+            raise outcomes[0]
+        if not self._stopped.is_set():
+            self._say(f"leads no longer: {self._election.trouble or 'the Lease was given up'}", Priority.WARNING)
+
+    async def _stand_by(self) -> None:
+        holder = self._election.holder
+        lapsed = holder in ("", self._election.identity)
+        self._say("stands by; nobody leads" if lapsed else f"stands by; {holder} leads")
+        await self._wake.wait()
+        self._wake.clear()
+
+    async def _tell_systemd(self) -> None:
+        while True:
+            trouble = self._election.trouble
+            self._notify.judged(f"{self._said}; {trouble}" if trouble else self._said)
+            await asyncio.sleep(ALIVE_SECONDS)
+
+    async def _listen(self) -> None:
+        settings = self._settings.leader
+        if settings.metrics_port:
+            port = HttpPort(MetricsServer(self._metrics, self._health).respond)
+            listen = partial(port.listen, settings.metrics_address, settings.metrics_port)
+            await serve("the metrics port", listen, port.close, self._complain)
+
+    def _stop(self) -> None:
+        self._notify.stopping()
+        self._stopped.set()
+        self._wake.set()
+
+    def _say(self, sentence: str, priority: Priority = Priority.NOTICE) -> None:
+        if sentence != self._said:
+            self._said = sentence
+            self._journal.say(Message.LEADING, sentence, priority)
+
+    def _complain(self, sentence: str) -> None:
+        self._journal.say(Message.TROUBLE, sentence, Priority.ERROR)
+
+    def _metrics(self) -> Iterator[Metric]:
+        acting = float(self._election.acting(clock()))
+        yield Metric("pp_leader_acting", "1 while this one leads.", "gauge", [({}, acting)])
+        requests = "Requests made to the API."
+        yield Metric("pp_leader_api_requests_total", requests, "counter", [({}, self._client.requests)])
+        if self._office is not None:
+            yield from self._office.metrics()
+
+    def _health(self) -> Health:
+        """Whether this program does its work, which is to reach the API and to lead or stand by."""
+        return Health(not self._election.trouble, self._election.trouble or self._said)

@@ -1,0 +1,180 @@
+"""One term in office: the cluster is observed, planned for and acted on for as long as the Lease is valid."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterator
+from datetime import datetime, timezone
+from typing import Any, Callable
+
+from pp_hostd.kube.client import ApiClient
+from pp_hostd.kube.resources import MACHINES
+from pp_hostd.leader.apply import Apply
+from pp_hostd.leader.driver import Driver
+from pp_hostd.leader.election import Election
+from pp_hostd.leader.events import About, Events
+from pp_hostd.leader.notice_board import NoticeBoard
+from pp_hostd.leader.observe import Observer
+from pp_hostd.leader.telling import Telling
+from pp_hostd.model.case import Course
+from pp_hostd.model.leader_status import LeaderStatus
+from pp_hostd.model.observed import Observed
+from pp_hostd.model.record import Unreadable
+from pp_hostd.model.remedy import Remedy, RemedyEnded, RemedyNews, WriteRoster
+from pp_hostd.model.settings import Settings
+from pp_hostd.peers.signing import Keyring
+from pp_hostd.service.journal import Journal, Message, Priority
+from pp_hostd.service.metric import Metric
+
+ROSTER_AGAIN_SECONDS = 2.0
+
+
+def wallclock() -> datetime:
+    return datetime.now(timezone.utc).replace(microsecond=0)
+
+
+class Office:
+    """The senses and the hands of one term's driver. `wake` is set whenever there is something to plan for."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        node: str,
+        client: ApiClient,
+        keyring: Keyring,
+        election: Election,
+        journal: Journal,
+        clock: Callable[[], float],
+        wake: asyncio.Event,
+    ) -> None:
+        self.wake = wake
+        self._settings, self._election, self._journal, self._clock = settings, election, journal, clock
+        self._since = wallclock()
+        self._observer = Observer(client, settings.api.machines, wake.set)
+        self._apply = Apply(
+            settings,
+            node,
+            client,
+            keyring,
+            self._observer,
+            lambda: election.acting_until_at,
+            clock,
+            wallclock,
+            election.resign,
+            self._heard,
+        )
+        self._events = Events(client, wallclock)
+        self._board = NoticeBoard(client, self.status, self._is_acting)
+        self._telling = Telling(
+            MACHINES[settings.api.machines][0], journal, self._tell, self._board.note, clock, wallclock
+        )
+        self._driver = Driver(settings, self, self, own_node=node, clock=clock)
+        self._news: list[RemedyNews] = []
+        self._roster_revision = -1
+        self._roster_trouble = ""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._remedies: dict[tuple[str, str], int] = {}
+
+    async def serve(self) -> None:
+        """Until the Lease is no longer valid, or this is cancelled."""
+        lasting = [self._begin(self._observer.run()), self._begin(self._board.run())]
+        try:
+            while self._is_acting():
+                for task in lasting:
+                    if task.done():  # neither ends by itself
+                        task.result()
+                due_at = self._driver.turn() if self._observer.ready else self._clock() + 1.0
+                self._board.refresh()
+                await self._sleep(min(due_at, self._election.acting_until_at) - self._clock())
+        finally:
+            await self._apply.close()
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _sleep(self, seconds: float) -> None:
+        timer = asyncio.get_running_loop().call_later(max(0.0, seconds), self.wake.set)
+        await self.wake.wait()
+        timer.cancel()
+        self.wake.clear()
+        await asyncio.sleep(0)  # whatever else is ready is planned for together
+
+    def _is_acting(self) -> bool:
+        return self._election.acting(self._clock())
+
+    def _heard(self, news: RemedyNews) -> None:
+        if isinstance(news, RemedyEnded):
+            key = (type(news.remedy).__name__, news.written.value)
+            self._remedies[key] = self._remedies.get(key, 0) + 1
+        self._news.append(news)
+        self.wake.set()
+
+    # The driver's senses.
+
+    def observed(self) -> Observed:
+        return self._observer.observed
+
+    def take(self) -> list[RemedyNews]:
+        taken, self._news = self._news, []
+        return taken
+
+    def nodes_changed(self) -> bool:
+        revision = self._observer.revision_of_nodes
+        changed, self._roster_revision = revision != self._roster_revision, revision
+        return changed
+
+    # The driver's hands.
+
+    def start(self, node: str, remedy: Remedy) -> None:
+        self._apply.start(node, remedy)
+
+    def write_roster(self, order: WriteRoster) -> None:
+        self._begin(self._write_roster(order))
+
+    def show(self, courses: tuple[Course, ...]) -> None:
+        self._telling.tell(courses, self._observer.observed)
+
+    async def _write_roster(self, order: WriteRoster) -> None:
+        trouble = await self._apply.write_roster(order)
+        if trouble and trouble != self._roster_trouble:
+            self._journal.say(Message.TROUBLE, f"the roster: {trouble}", Priority.WARNING)
+        elif not trouble:
+            told = f"wrote version {order.roster.version} of the roster"
+            self._journal.say(Message.ROSTER_WRITTEN, told, Priority.NOTICE, version=order.roster.version)
+        self._roster_trouble = trouble
+        if trouble:
+            await asyncio.sleep(ROSTER_AGAIN_SECONDS)
+        self._roster_revision = -1
+        self.wake.set()
+
+    def _tell(self, about: About, reason: str, sentence: str, warning: bool) -> None:
+        self._begin(self._events.event(about, reason, sentence, warning=warning))
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    # What it says of itself.
+
+    def status(self) -> LeaderStatus:
+        seen = self._observer.observed.roster
+        roster = None if seen is None or isinstance(seen.roster, Unreadable) else seen.roster
+        newest = None if roster is None else roster.as_of(roster.version)
+        return LeaderStatus(
+            leader=self._election.identity,
+            since_wallclock=self._since,
+            mode=self._settings.leader.mode,
+            nodes=0 if newest is None or isinstance(newest, Unreadable) else newest.n,
+            roster=0 if roster is None else roster.version,
+            trouble="; ".join(filter(None, (self._observer.trouble, self._roster_trouble, self._board.trouble))),
+            courses=self._telling.courses(),
+        )
+
+    def metrics(self) -> Iterator[Metric]:
+        yield from self._telling.metrics()
+        ended = [({"step": step, "outcome": outcome}, count) for (step, outcome), count in self._remedies.items()]
+        yield Metric("pp_leader_steps_total", "Steps that ended in this term, by outcome.", "counter", ended)
+        lost = "Events that could not be written."
+        yield Metric("pp_leader_events_lost_total", lost, "counter", [({}, self._events.lost)])

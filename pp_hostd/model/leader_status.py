@@ -1,0 +1,132 @@
+"""What the active leader says of itself and its work: the ConfigMap `leader`, for `pp-leader status` and its like."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pp_hostd.model.moment import render_moment
+from pp_hostd.model.record import MAX_CONFIG_MAP_CHARACTERS, Fields, Form, Unreadable, document, read, render
+
+WORDS = Form("text", re.compile("(?s).{0,4000}"))
+MAX_HISTORY = 200
+
+
+@dataclass(frozen=True)
+class CourseTold:
+    """What is done about one node; the times are for people."""
+
+    node: str
+    machine: str
+    stage: str
+    sentence: str
+    refused: bool
+    since_wallclock: datetime
+    due_wallclock: datetime | None
+
+
+@dataclass(frozen=True)
+class LeaderStatus:
+    """`nodes` are in the roster of that version; 0 before there is one."""
+
+    leader: str
+    since_wallclock: datetime
+    mode: str
+    nodes: int
+    roster: int
+    trouble: str
+    courses: tuple[CourseTold, ...]
+
+    def render(self) -> str:
+        return render(
+            {
+                "leader": self.leader,
+                "since": render_moment(self.since_wallclock),
+                "mode": self.mode,
+                "nodes": self.nodes,
+                "roster": self.roster,
+                "trouble": self.trouble,
+                "courses": [_course_fields(course) for course in self.courses],
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Told:
+    """One line of the history."""
+
+    when_wallclock: datetime
+    node: str
+    stage: str
+    sentence: str
+
+
+def _course_fields(course: CourseTold) -> dict[str, object]:
+    due = course.due_wallclock
+    return {
+        "node": course.node,
+        "machine": course.machine,
+        "stage": course.stage,
+        "sentence": course.sentence,
+        "refused": course.refused,
+        "since": render_moment(course.since_wallclock),
+        "due": None if due is None else render_moment(due),
+    }
+
+
+def render_history(history: Sequence[Told]) -> str:
+    """The newest lines, oldest first."""
+    lines = [
+        {"when": render_moment(told.when_wallclock), "node": told.node, "stage": told.stage, "sentence": told.sentence}
+        for told in history[-MAX_HISTORY:]
+    ]
+    return render({"lines": lines})
+
+
+def parse_leader_status(text: object) -> LeaderStatus | Unreadable:
+    return read("the leader's status", _status, text)
+
+
+def parse_history(text: object) -> tuple[Told, ...] | Unreadable:
+    return read("the leader's history", _history, text)
+
+
+def _status(text: object) -> LeaderStatus:
+    fields = document(text, MAX_CONFIG_MAP_CHARACTERS)
+    return LeaderStatus(
+        leader=fields.text("leader", WORDS),
+        since_wallclock=fields.moment("since"),
+        mode=fields.text("mode", WORDS),
+        nodes=_number(fields, "nodes"),
+        roster=_number(fields, "roster"),
+        trouble=fields.text("trouble", WORDS),
+        courses=tuple(_course(Fields(course, "a course")) for course in fields.elements("courses")),
+    )
+
+
+def _number(fields: Fields, key: str) -> int:
+    return fields.count(key) if fields.anything(key) != 0 else 0
+
+
+def _course(fields: Fields) -> CourseTold:
+    return CourseTold(
+        node=fields.text("node", WORDS),
+        machine=fields.text("machine", WORDS),
+        stage=fields.text("stage", WORDS),
+        sentence=fields.text("sentence", WORDS),
+        refused=fields.anything("refused") is True,
+        since_wallclock=fields.moment("since"),
+        due_wallclock=fields.moment("due") if fields.anything("due") is not None else None,
+    )
+
+
+def _history(text: object) -> tuple[Told, ...]:
+    fields = document(text, MAX_CONFIG_MAP_CHARACTERS)
+    return tuple(_told(Fields(line, "a line")) for line in fields.elements("lines"))
+
+
+def _told(fields: Fields) -> Told:
+    when, node = fields.moment("when"), fields.text("node", WORDS)
+    return Told(when, node, fields.text("stage", WORDS), fields.text("sentence", WORDS))

@@ -1,0 +1,128 @@
+"""What people are told of each course: every write, every refusal, what lasts, and that it is done."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import datetime, timezone
+
+import pytest
+
+from pp_hostd.kube.resources import OPENSHIFT_MACHINES
+from pp_hostd.leader.events import About
+from pp_hostd.leader.telling import TELL_AGAIN_SECONDS, Telling
+from pp_hostd.model.case import Course, Stage
+from pp_hostd.model.condemnation import Requested
+from pp_hostd.model.leader_status import Told
+from pp_hostd.model.machine import Machine
+from pp_hostd.model.node import Node
+from pp_hostd.model.observed import MachineSeen, NodeSeen, Observed
+from pp_hostd.model.remedy import Condemn, Cordon, Inspect, Remedy
+from pp_hostd.service.journal import Journal
+from pp_hostd.service.metric import render
+
+WHEN = datetime(2026, 3, 1, tzinfo=timezone.utc)
+NODE = Node("x", "node-uid", "1", None, None, None, False, False)
+MACHINE = Machine("machines", "x", "machine-uid", "1", Requested(0), "x")
+OBSERVED = Observed(
+    nodes={"x": NodeSeen(NODE, "machines/x")},
+    machines={"machines/x": MachineSeen(MACHINE, 1)},
+    requests=("machines/x",),
+)
+CORDON = Cordon("x", "node-uid", "1", 1)
+CONDEMN = Condemn("machines/x", "machine-uid", "1", 1)
+
+
+class Desk:
+    """Everything that was told, at a time that a test sets."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.now = 100.0
+        self.events: list[tuple[About, str, str, bool]] = []
+        self.history: list[Told] = []
+        self.telling = Telling(
+            OPENSHIFT_MACHINES,
+            journal,
+            lambda *event: self.events.append(event),
+            self.history.append,
+            lambda: self.now,
+            lambda: WHEN,
+        )
+
+    def tell(self, stage: Stage, sentence: str, step: Remedy | None = None, *, refused: bool = False) -> int:
+        """How many lines of history this made."""
+        before = len(self.history)
+        course = Course("x", "machines/x", stage, sentence, step, due_at=self.now + 30, refused=refused)
+        self.telling.tell((course,), OBSERVED)
+        return len(self.history) - before
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    far, near = os.pipe()
+    journal = Journal("/nonexistent", near)
+    yield Desk(journal)
+    journal.close()
+    os.close(far)
+    os.close(near)
+
+
+def test_every_write_is_told_once_on_node_and_machine(desk: Desk) -> None:
+    assert desk.tell(Stage.CONDEMNING, "cordons its Node", CORDON) == 1
+    assert desk.tell(Stage.CONDEMNING, "cordons its Node", CORDON) == 0
+    assert desk.tell(Stage.CONDEMNING, "condemns its machine", CONDEMN) == 1
+    assert [(about.kind.kind, about.uid, sentence) for about, _, sentence, _ in desk.events[:2]] == [
+        ("Node", "node-uid", "cordons its Node"),
+        ("Machine", "machine-uid", "cordons its Node"),
+    ]
+    assert {(reason, warning) for _, reason, _, warning in desk.events} == {("Condemning", False)}
+
+
+def test_reads_and_questions_are_no_news_by_themselves(desk: Desk) -> None:
+    desk.tell(Stage.CHECKING, "looks once more", Inspect("machines/x", "x"))
+    assert desk.tell(Stage.CHECKING, "looks again", Inspect("machines/x", "x")) == 0
+
+
+def test_a_refusal_is_a_warning_and_told_again_when_it_changes(desk: Desk) -> None:
+    desk.tell(Stage.HELD, "no promise", refused=True)
+    assert desk.tell(Stage.HELD, "no promise", refused=True) == 0
+    assert desk.tell(Stage.HELD, "no machine", refused=True) == 1
+    assert {(reason, warning) for _, reason, _, warning in desk.events} == {("Refused", True)}
+
+
+def test_what_keeps_it_waiting_is_told_if_it_lasts(desk: Desk) -> None:
+    desk.tell(Stage.ACKNOWLEDGING, "0 of 5 have acknowledged")
+    assert desk.tell(Stage.ACKNOWLEDGING, "2 of 5 have acknowledged") == 0
+    desk.now += TELL_AGAIN_SECONDS
+    assert desk.tell(Stage.ACKNOWLEDGING, "2 of 5 have acknowledged") == 0
+    assert desk.tell(Stage.ACKNOWLEDGING, "2 of 5 have acknowledged; a: silent") == 1
+
+
+def test_the_status_tells_since_when_and_until_when(desk: Desk) -> None:
+    desk.tell(Stage.WAITING, "waits")
+    (course,) = desk.telling.courses()
+    assert (course.stage, course.since_wallclock, course.refused) == ("waiting", WHEN, False)
+    assert course.due_wallclock is not None
+    assert (course.due_wallclock - WHEN).total_seconds() == 30
+
+
+def test_the_end_is_told_and_how_long_it_took(desk: Desk) -> None:
+    desk.tell(Stage.WAITING, "waits")
+    desk.now += 44
+    desk.tell(Stage.CLEARING, "clears")
+    desk.now += 1
+    desk.telling.tell((), OBSERVED)
+    assert desk.history[-1].stage == "finished"
+    assert desk.telling.courses() == ()
+    figures = render(desk.telling.metrics())
+    assert "pp_leader_finished_total 1" in figures
+    assert "pp_leader_finished_seconds_total 45.0" in figures
+    assert 'pp_leader_stage_seconds_total{stage="waiting"} 44.0' in figures
+    assert 'pp_leader_nodes{stage="waiting"} 0.0' in figures
+
+
+def test_what_is_gone_is_told_of_no_object_that_is_not_there(desk: Desk) -> None:
+    course = Course("y", "", Stage.FREEING, "frees its workloads")
+    desk.telling.tell((course,), OBSERVED)
+    assert desk.events == []
+    assert desk.history[-1].node == "y"
