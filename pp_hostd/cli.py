@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import Any, Callable, NoReturn
 
 from pp_hostd import __version__
-from pp_hostd.agent import commands
+from pp_hostd.agent import commands as agent_commands
 from pp_hostd.errors import UserError
+from pp_hostd.leader import commands as leader_commands
 
 CONFIG_PATH = "/etc/pp-hostd/pp-hostd.toml"
 
@@ -25,12 +26,16 @@ AddCommands = Callable[["argparse._SubParsersAction[Any]", str], None]
 
 def agent() -> int:
     """The console script pp-hostd."""
-    return _run("pp-hostd", "The agent: resets this host in bounded time once nobody can vouch for it.", commands.add)
+    return _run(
+        "pp-hostd", "The agent: resets this host in bounded time once nobody can vouch for it.", agent_commands.add
+    )
 
 
 def leader() -> int:
     """The console script pp-leader."""
-    return _run("pp-leader", "The leader: frees the workloads of a host once that host is certainly dead.")
+    return _run(
+        "pp-leader", "The leader: frees the workloads of a host once that host is certainly dead.", leader_commands.add
+    )
 
 
 def _run(prog: str, about: str, *adds: AddCommands) -> int:

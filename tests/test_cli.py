@@ -76,12 +76,41 @@ OF_THE_AGENT = [
 
 
 @pytest.mark.parametrize("arguments", OF_THE_AGENT, ids=" ".join)
-def test_each_command_of_the_agent_says_what_it_does_and_the_leader_has_none_of_them(arguments: list[str]) -> None:
-    result = run("pp-hostd", *arguments, "--help")
+def test_each_command_of_the_agent_says_what_it_does(arguments: list[str]) -> None:
+    assert_helpful("pp-hostd", arguments)
+
+
+OF_THE_LEADER = [
+    ["run"],
+    ["install"],
+    ["uninstall"],
+    ["status"],
+    ["explain"],
+    ["history"],
+    ["condemn"],
+    ["absolve"],
+    ["confirm-dead"],
+    ["restore"],
+    ["pause"],
+    ["resume"],
+]
+
+
+@pytest.mark.parametrize("arguments", OF_THE_LEADER, ids=" ".join)
+def test_each_command_of_the_leader_says_what_it_does(arguments: list[str]) -> None:
+    assert_helpful("pp-leader", arguments)
+
+
+def assert_helpful(program: str, arguments: list[str]) -> None:
+    result = run(program, *arguments, "--help")
     assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout.startswith(f"usage: pp-hostd {' '.join(arguments)} ")
+    assert result.stdout.startswith(f"usage: {program} {' '.join(arguments)} ")
     assert len(result.stdout.split("\n\n")[1]) > 20
-    assert run("pp-leader", *arguments, "--help").returncode == 2
+
+
+@pytest.mark.parametrize(("program", "foreign"), [("pp-hostd", "condemn"), ("pp-leader", "gate")])
+def test_neither_program_has_the_other_ones_commands(program: str, foreign: str) -> None:
+    assert run(program, foreign, "--help").returncode == 2
 
 
 def test_run_refuses_a_bad_configuration_like_check_config(bad: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pwd
 import socket
 import time
 from typing import Any
@@ -34,11 +33,6 @@ def report() -> dict[str, Any]:
 def order(command: str, **arguments: str) -> str:
     """Have the daemon do something; the sentence is its answer."""
     return str(_request(command, arguments, ORDER_SECONDS).get("sentence", "done"))
-
-
-def who(name: str = "") -> str:
-    """Who gives an order: the name given, or the user behind sudo, or the user."""
-    return name or os.environ.get("SUDO_USER") or pwd.getpwuid(os.getuid()).pw_name
 
 
 def tell_down(down: Down, as_json: bool, indent: int | None = 2) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from pp_hostd.agent.commands.daemon_link import order, report, who
+from pp_hostd.agent.commands.daemon_link import order, report
 from pp_hostd.agent.explain import remedy
 from pp_hostd.errors import UserError
 from pp_hostd.service.output import say, say_json
+from pp_hostd.service.person import who
 
 
 def status(arguments: Namespace) -> int:

@@ -6,12 +6,12 @@ import re
 from argparse import Namespace
 from datetime import datetime, timedelta, timezone
 
-from pp_hostd.agent.commands.daemon_link import order, report, who
+from pp_hostd.agent.commands.daemon_link import order, report
 from pp_hostd.agent.commands.status_text import maintenance_text
 from pp_hostd.errors import UserError
 from pp_hostd.model.moment import parse_moment, render_moment
-from pp_hostd.model.record import PROSE
 from pp_hostd.service.output import say, say_json
+from pp_hostd.service.person import one_line, who
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile("([1-9][0-9]{0,5})([smhd])")
@@ -19,12 +19,12 @@ _DURATION = re.compile("([1-9][0-9]{0,5})([smhd])")
 
 def begin(arguments: Namespace) -> int:
     until = moment_of(arguments.until, datetime.now(timezone.utc))
-    say(order("maintenance-on", who=_line(who(arguments.who)), why=_line(arguments.why), until=render_moment(until)))
+    say(order("maintenance-on", who=who(arguments.who), why=one_line(arguments.why), until=render_moment(until)))
     return 0
 
 
 def end(arguments: Namespace) -> int:
-    say(order("maintenance-off", who=_line(who(arguments.who))))
+    say(order("maintenance-off", who=who(arguments.who)))
     return 0
 
 
@@ -48,9 +48,3 @@ def moment_of(text: str, now: datetime) -> datetime:
     if moment <= now:
         raise UserError(f"--until {text}: is over already", "Name a time to come.")
     return moment
-
-
-def _line(text: str) -> str:
-    if PROSE.pattern.fullmatch(text) is None:
-        raise UserError(f"{text[:60]!a}: is not one line of 1 to 500 characters")
-    return text

@@ -1,0 +1,120 @@
+"""`pp-leader condemn` and `pp-leader absolve`: ask for the remediation of a host, and take that back."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from contextlib import closing
+
+from pp_hostd.errors import UserError
+from pp_hostd.kube.client import Json
+from pp_hostd.kube.resources import EVENTS
+from pp_hostd.leader.commands.administrator import Administrator
+from pp_hostd.leader.commands.explain import hindrances, prospect
+from pp_hostd.leader.commands.host import Host, read_host, settings_of
+from pp_hostd.leader.commands.leadership import read_leadership
+from pp_hostd.leader.events import About, event_about
+from pp_hostd.model.condemnation import Condemned, NotRequested, Requested, parse_condemnation
+from pp_hostd.model.keys import CONDEMNATION_ID
+from pp_hostd.model.moment import render_moment
+from pp_hostd.model.promise import Committed, GateClosed
+from pp_hostd.model.record import Unreadable
+from pp_hostd.service.output import filled, say
+from pp_hostd.service.person import confirm, now, one_line, who
+
+
+def condemn(arguments: Namespace) -> int:
+    settings, name = settings_of(arguments), arguments.node
+    why = f": {one_line(arguments.why)}" if arguments.why else ""
+    order = f"{who()} asks for its remediation{why}"
+    with closing(Administrator(arguments.kubeconfig)) as administrator:
+        host = read_host(administrator, settings, name)
+        asked = already(host)
+        if asked:
+            say(filled(f"Nothing to do: {asked}. See: pp-leader explain {name}"))
+            return 0
+        for sentence in (prospect(host), *hindrances(host, read_leadership(administrator, now()))):
+            say(filled(sentence))
+        confirm(name, yes=arguments.yes)
+        if request(administrator, host):
+            _tell(administrator, host, order)
+        say(filled(f"Requested. To follow what is done: pp-leader explain {name}. To take it back: {_absolve(name)}"))
+    return 0
+
+
+def absolve(arguments: Namespace) -> int:
+    settings, name = settings_of(arguments), arguments.node
+    with closing(Administrator(arguments.kubeconfig)) as administrator:
+        host = read_host(administrator, settings, name)
+        machine = host.only_machine()
+        if not administrator.change(host.kind, machine.name, machine.namespace, _lift):
+            say(filled(f"Nothing to do: nobody asks for the remediation of {name}, and it is not condemned."))
+            return 0
+        said = [f"Taken back. The leader now uncordons Node {name}.", *_too_late(host)]
+        said.append(
+            f"Who asked for it may ask again; to keep the leader off it: pp-leader pause --node {name} --why ..."
+        )
+        for sentence in said:
+            say(filled(sentence))
+    return 0
+
+
+def already(host: Host) -> str:
+    """That it is asked for or condemned, if it is."""
+    condemnation = host.only_machine().condemnation
+    if isinstance(condemnation, Unreadable):
+        raise UserError(f"{host.name}: {condemnation}", f"To make it readable: {_absolve(host.name)}")
+    if isinstance(condemnation, Condemned):
+        since = render_moment(condemnation.since_wallclock)
+        return f"{host.name} is condemned since {since}, under id {condemnation.id}"
+    return f"the remediation of {host.name} is asked for already" if isinstance(condemnation, Requested) else ""
+
+
+def request(administrator: Administrator, host: Host) -> bool:
+    """Ask for its remediation; False if somebody else has done so by now."""
+    machine = host.only_machine()
+    return administrator.change(host.kind, machine.name, machine.namespace, _ask)
+
+
+def _ask(machine: Json) -> Json | None:
+    found = parse_condemnation(machine["metadata"])
+    return {"metadata": Requested(found.last_id).render()} if isinstance(found, NotRequested) else None
+
+
+def _lift(machine: Json) -> Json | None:
+    """Also what can't be read; the id of the last condemnation stays, for ids only grow (rule 4)."""
+    metadata = machine["metadata"]
+    if isinstance(parse_condemnation(metadata), NotRequested):
+        return None
+    ids = {key: text for key, text in metadata.get("annotations", {}).items() if key == CONDEMNATION_ID}
+    last = parse_condemnation({"annotations": ids})
+    if not isinstance(last, NotRequested):
+        hint = f"Set {CONDEMNATION_ID} to a number that is larger than that of any condemnation of this machine before."
+        raise UserError(f"{metadata['name']}: {last}", hint)
+    return {"metadata": last.render()}
+
+
+def _too_late(host: Host) -> list[str]:
+    """What the host or the leader may have done already, and nothing takes back."""
+    record = None if host.node is None else host.node.node.agent
+    said = []
+    if host.node is None:
+        said.append(f"Its workloads are being freed already, and that is finished: Node {host.name} is then made anew.")
+    elif host.node.node.freeing is not None:
+        said.append("Its workloads are being freed already, and that is finished.")
+    if isinstance(record, Committed):
+        said.append("The host has decided to reset itself before this, and still does: expect it to reboot.")
+    if isinstance(record, GateClosed):
+        said.append("The host has booted again, and starts its workloads once it reads that it is not condemned.")
+    return said
+
+
+def _tell(administrator: Administrator, host: Host, sentence: str) -> None:
+    """As an Event on the machine, so that those who wonder find out who and why."""
+    machine = host.only_machine()
+    about = About(host.kind, machine.namespace, machine.name, machine.uid)
+    event = event_about(about, "Requested", sentence, warning=True, now=now())
+    administrator.create(EVENTS, event, machine.namespace or "default")
+
+
+def _absolve(name: str) -> str:
+    return f"pp-leader absolve {name}"

@@ -1,0 +1,151 @@
+"""`pp-leader explain`: how a node stands, what is done about it and why, and what would change that, in sentences."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from contextlib import closing
+from datetime import datetime
+
+from pp_hostd.leader.commands.administrator import Administrator
+from pp_hostd.leader.commands.host import Host, read_host, settings_of
+from pp_hostd.leader.commands.leadership import Leadership, read_leadership
+from pp_hostd.leader.commands.status import due_text, paused_text
+from pp_hostd.leader.plan.memory import wait_seconds
+from pp_hostd.model.condemnation import Condemned, NotRequested, Requested
+from pp_hostd.model.confirmation import Confirmation
+from pp_hostd.model.keys import NAMESPACE, backup_name
+from pp_hostd.model.leader_status import CourseTold, LeaderStatus
+from pp_hostd.model.machine import Machine
+from pp_hostd.model.moment import render_moment
+from pp_hostd.model.promise import AgentRecord, Armed, Committed, GateClosed, Withdrawn
+from pp_hostd.model.record import Unreadable
+from pp_hostd.service.output import filled, say
+from pp_hostd.service.person import now
+
+
+def explain(arguments: Namespace) -> int:
+    settings = settings_of(arguments)
+    with closing(Administrator(arguments.kubeconfig)) as administrator:
+        host = read_host(administrator, settings, arguments.node)
+        leadership = read_leadership(administrator, now())
+    for sentence in explained(host, leadership, now()):
+        say(filled(sentence, indent=2))
+    return 0
+
+
+def explained(host: Host, leadership: Leadership, at: datetime) -> list[str]:
+    """One sentence after the other: what is so, what is done about it, what would change that."""
+    return [
+        *_node(host),
+        f"Its machine is {_condemnation(host)}.",
+        *hindrances(host, leadership),
+        *_leader(host, leadership, at),
+        *_prospects(host),
+    ]
+
+
+def prospect(host: Host) -> str:
+    """What comes of it if its remediation is asked for now."""
+    against = host.against()
+    if against:
+        return f"If its remediation is asked for, the leader does nothing about it yet: {against}."
+    record = None if host.node is None else host.node.node.agent
+    promise = record.promise if isinstance(record, Committed) else record
+    wait = "without a wait"
+    if isinstance(promise, Armed):
+        wait = f"{wait_seconds(host.settings, promise):g} s after that (T + 2W and a margin), or sooner on evidence"
+    return (
+        f"If its remediation is asked for, the leader cordons Node {host.name}, condemns its machine, has at least "
+        f"half of the nodes acknowledge that, and frees its workloads {wait}. Then it gives the Node back."
+    )
+
+
+def hindrances(host: Host, leadership: Leadership) -> list[str]:
+    """What keeps the leader, whatever it would do."""
+    paused = host.observed.control.paused
+    said = [] if paused is None else [f"The leader is paused {paused_text(paused)}. To go on: pp-leader resume."]
+    if host.node is not None and host.node.paused:
+        said.append(f"The leader is kept off this node. To let it: pp-leader resume --node {host.name}.")
+    if not leadership.leads:
+        said.append(f"Now {leadership.sentence()}.")
+    return said
+
+
+def _node(host: Host) -> list[str]:
+    enrolled = f"It is not enrolled. To enrol it: pp-leader enroll {host.name}."
+    enrolled = "It is enrolled." if host.enrolled else enrolled
+    if host.node is None:
+        return [f"Node {host.name} is missing: its workloads are being freed, and it is given back then. {enrolled}"]
+    said = [f"Node {host.name} is there. {enrolled}", _record(host.node.node.agent)]
+    if host.node.node.tainted:
+        said.append("It is cordoned by the leader, and tainted so that no workload runs there.")
+    confirmed = host.node.confirmed
+    if isinstance(confirmed, Confirmation):
+        said.append(f"{confirmed.who} has confirmed at {render_moment(confirmed.when_wallclock)} that it is dead.")
+    return said
+
+
+def _record(record: AgentRecord | Unreadable | None) -> str:
+    if record is None:
+        return "Its agent has promised nothing: it has not run on this Node yet."
+    if isinstance(record, Unreadable):
+        return f"Its agent's promise can't be relied on: {record}."
+    if isinstance(record, Withdrawn):
+        order = record.maintenance
+        until = f", in maintenance by {order.who} until {render_moment(order.until_wallclock)}" if order else ""
+        return f"Its agent has withdrawn its promise{until}: the host is not armed."
+    if isinstance(record, GateClosed):
+        return f"Its gate ({record.gate.value}) is closed: nothing was started on the host since it booted."
+    promise = record if isinstance(record, Armed) else record.promise
+    decided = f"It has decided to reset itself, for condemnation {record.id}. " if isinstance(record, Committed) else ""
+    return (
+        f"{decided}Its agent has promised: T {promise.self_timeout_seconds:g} s after its last proof it stops "
+        f"feeding its watchdog ({promise.watchdog.value}, W {promise.watchdog_timeout_seconds:g} s); gate "
+        f"{promise.gate.value}, version {promise.roster_version} of the roster."
+    )
+
+
+def _condemnation(host: Host) -> str:
+    if not isinstance(host.machine, Machine):
+        return f"not known: {host.machine or f'there is no {host.kind.kind} {host.subject}'}"
+    condemnation = host.machine.condemnation
+    if isinstance(condemnation, Unreadable):
+        return f"in doubt: {condemnation}. To make it readable: pp-leader absolve {host.name}"
+    if isinstance(condemnation, Condemned):
+        return f"condemned since {render_moment(condemnation.since_wallclock)}, under id {condemnation.id}"
+    if isinstance(condemnation, Requested):
+        return "not condemned yet, but its remediation is asked for"
+    last = f"; its last condemnation was {condemnation.last_id}" if condemnation.last_id else ""
+    return f"well: nobody asks for its remediation{last}"
+
+
+def _leader(host: Host, leadership: Leadership, at: datetime) -> list[str]:
+    course = _course(host, leadership)
+    if not leadership.leads:
+        return [] if course is None else [f"The last leader said of it: {course.sentence}."]
+    if course is None:
+        return [f"{leadership.holder} leads, and does nothing about it."]
+    due = due_text(course, at)
+    since = render_moment(course.since_wallclock)
+    return [f"{leadership.holder} leads. Since {since} ({course.stage}): {course.sentence}{due and f' ({due})'}."]
+
+
+def _course(host: Host, leadership: Leadership) -> CourseTold | None:
+    said = leadership.status
+    courses = said.courses if isinstance(said, LeaderStatus) else ()
+    return next((course for course in courses if course.node == host.name), None)
+
+
+def _prospects(host: Host) -> list[str]:
+    said = []
+    if host.backup is not None:
+        where = f"ConfigMap {NAMESPACE}/{backup_name(host.name)}"
+        trouble = f", and can't be used: {host.backup.backup}" if isinstance(host.backup.backup, Unreadable) else ""
+        said.append(f"A backup of its Node is in {where}{trouble}.")
+    if host.node is None:
+        said.append(f"Without a leader, it can be made anew by hand: pp-leader restore {host.name}.")
+    elif isinstance(host.machine, Machine) and not isinstance(host.machine.condemnation, NotRequested):
+        said.append(f"To take the request back: pp-leader absolve {host.name}.")
+    else:
+        said.append(prospect(host))
+    return said

@@ -1,0 +1,148 @@
+"""One host as the cluster shows it to a command: its Node, its machine, and what of ours is about it."""
+
+from __future__ import annotations
+
+import math
+import os
+from argparse import Namespace
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from pp_hostd import config
+from pp_hostd.errors import UserError
+from pp_hostd.kube.client import Json
+from pp_hostd.kube.resources import CONFIG_MAPS, MACHINES, NODES, Resource
+from pp_hostd.leader.commands.administrator import Administrator
+from pp_hostd.leader.own_config_maps import OwnConfigMaps
+from pp_hostd.leader.plan.poison_pill import plan
+from pp_hostd.model.backup import Backup
+from pp_hostd.model.case import Term
+from pp_hostd.model.condemnation import NotRequested, Requested
+from pp_hostd.model.keys import NAMESPACE
+from pp_hostd.model.machine import Machine, machine_of_node, parse_machine
+from pp_hostd.model.observed import BackupSeen, MachineSeen, NodeSeen, Observed, parse_node_seen
+from pp_hostd.model.record import NAME, Unreadable
+from pp_hostd.model.settings import Settings
+
+
+@dataclass(frozen=True)
+class Host:
+    """`node` is None while it is missing, and a leader holds a backup of it. `machine` is None where there is none of
+    the `subject` that the Node names, and Unreadable where it names none that can be read. `kind` is the machine's."""
+
+    name: str
+    settings: Settings
+    node: NodeSeen | None
+    subject: str
+    machine: Machine | Unreadable | None
+    kind: Resource
+    observed: Observed
+
+    @property
+    def enrolled(self) -> bool:
+        return self.name in self.observed.enrolled
+
+    @property
+    def backup(self) -> BackupSeen | None:
+        return self.observed.backups.get(self.name)
+
+    def only_machine(self) -> Machine:
+        """The machine, for a command that can't do without."""
+        if self.node is None and self.kind is NODES:
+            raise UserError(
+                f"Node {self.name} is missing, and is its own machine", f"See: pp-leader explain {self.name}"
+            )
+        if self.machine is None:
+            what = self.kind.describe(*_parts(self.subject))
+            raise UserError(f"Node {self.name} has no machine: there is no {what}", "Is --machines right?")
+        if isinstance(self.machine, Unreadable):
+            raise UserError(f"Node {self.name} has no machine: {self.machine}", "Is --machines right?")
+        return self.machine
+
+    def against(self) -> str:
+        """Why the leader would do nothing about a request for it, as things stand, by its own plan; or nothing.
+
+        It sees only this host, so what the state of others may hold back for a while is not told.
+        """
+        machine = self.machine
+        if not isinstance(machine, Machine):
+            return f"its machine: {machine or 'there is none'}"
+        if isinstance(machine.condemnation, NotRequested):
+            machine = replace(machine, condemnation=Requested(machine.condemnation.last_id))
+        machines = {machine.subject: MachineSeen(machine, stretch=0)}
+        asked = replace(self.observed, machines=machines, requests=(machine.subject,))
+        courses = plan(self.settings, asked, Term(own_node="", began_at=-math.inf), (), now=0.0).courses
+        return next((course.sentence for course in courses if course.refused), "")
+
+
+def settings_of(arguments: Namespace) -> Settings:
+    """Those of the leader, if its configuration is here. What the machines are must be known in any case."""
+    path, machines = arguments.config, arguments.machines
+    if path is None and os.path.lexists(arguments.config_path):
+        path = arguments.config_path
+    if path is None and machines is None:
+        hint = "Name a leader's with --config, or say --machines openshift, --machines cluster-api or --machines node."
+        raise UserError(f"there is no {arguments.config_path} that says what the machines of the cluster are", hint)
+    settings = Settings() if path is None else config.load(path).settings
+    return settings if machines is None else replace(settings, api=replace(settings.api, machines=machines))
+
+
+def read_host(administrator: Administrator, settings: Settings, name: str) -> Host:
+    """A UserError with names that are like it, if there is no such Node, nor a backup of one."""
+    ours = own_config_maps(administrator)
+    stored = ours.backups.get(name)
+    node = find_node(administrator, name, *ours.backups) if stored is None else administrator.get(NODES, name)
+    seen = None if node is None else parse_node_seen(node, settings.api.machines)
+    if isinstance(seen, Unreadable):
+        raise UserError(f"Node {name}: {seen}", f"See: kubectl get node {name} -o yaml")
+    if node is None and stored is not None and isinstance(stored.backup, Backup):
+        node = stored.backup.node()
+    subject = machine_of_node(node or {}, settings.api.machines)
+    kind, machine = _machine(administrator, settings.api.machines, subject)
+    observed = Observed(
+        nodes={} if seen is None else {name: seen},
+        marked=(name,) if seen is not None and seen.marked else (),
+        backups={} if stored is None else {name: stored},
+        roster=ours.roster,
+        control=ours.control,
+        enrolled=ours.enrolled,
+    )
+    return Host(name, settings, seen, "" if isinstance(subject, Unreadable) else subject, machine, kind, observed)
+
+
+def own_config_maps(administrator: Administrator) -> OwnConfigMaps:
+    ours = OwnConfigMaps()
+    for config_map in administrator.list(CONFIG_MAPS, NAMESPACE):
+        ours.show(ours.keep(config_map))
+    return ours
+
+
+def find_node(administrator: Administrator, name: str, *missing: str) -> Json:
+    """The Node, or a UserError with names that are like it, of Nodes or of those that are missing."""
+    node = administrator.get(NODES, name) if NAME.pattern.fullmatch(name) else None
+    if node is None:
+        names = [each["metadata"]["name"] for each in administrator.list(NODES)]
+        close = get_close_matches(name, [*names, *missing])
+        hint = f"Did you mean {' or '.join(close)}?" if close else "See: kubectl get nodes"
+        raise UserError(f"there is no Node {name}", hint)
+    return node
+
+
+def _machine(
+    administrator: Administrator, machines: str, subject: str | Unreadable
+) -> tuple[Resource, Machine | Unreadable | None]:
+    """In the newest version that serves it."""
+    versions = MACHINES[machines]
+    if isinstance(subject, Unreadable):
+        return versions[0], subject
+    for kind in versions:
+        namespace, name = _parts(subject)
+        found = administrator.get(kind, name, namespace)
+        if found is not None:
+            return kind, parse_machine(found)
+    return versions[0], None
+
+
+def _parts(subject: str) -> tuple[str | None, str]:
+    namespace, _, name = subject.rpartition("/")
+    return namespace or None, name

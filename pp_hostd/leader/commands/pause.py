@@ -1,0 +1,65 @@
+"""`pp-leader pause` and `pp-leader resume`: keep the leader from condemning and freeing, for all nodes or for one."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from contextlib import closing
+
+from pp_hostd.errors import UserError
+from pp_hostd.kube.resources import CONFIG_MAPS, NAMESPACES, NODES
+from pp_hostd.leader.commands.administrator import Administrator
+from pp_hostd.leader.commands.host import find_node
+from pp_hostd.leader.commands.status import paused_text
+from pp_hostd.model.control import Pause, parse_control
+from pp_hostd.model.keys import CONTROL, NAMESPACE, PAUSED, PAUSED_NODE
+from pp_hostd.model.record import Unreadable
+from pp_hostd.service.output import filled, say
+from pp_hostd.service.person import now, one_line, who
+
+
+def pause(arguments: Namespace) -> int:
+    order = Pause(who(arguments.who), now(), one_line(arguments.why))
+    with closing(Administrator(arguments.kubeconfig)) as administrator:
+        before = _read(administrator, arguments.node)
+        if isinstance(before, Pause):  # whose reason may be another, and should not be lost
+            say(filled(f"Nothing to do: it is paused already {paused_text(before)}"))
+            return 0
+        _write(administrator, arguments.node, order.render())
+    say(filled(f"Paused: {_whom(arguments.node)} A Node that was deleted before still comes back."))
+    return 0
+
+
+def resume(arguments: Namespace) -> int:
+    with closing(Administrator(arguments.kubeconfig)) as administrator:
+        before = _read(administrator, arguments.node)
+        if before is None:
+            say("Nothing to do: it is not paused.")
+            return 0
+        _write(administrator, arguments.node, None)
+    say(filled(f"Resumed. It was paused {paused_text(before)}" if isinstance(before, Pause) else "Resumed."))
+    return 0
+
+
+def _whom(node: str | None) -> str:
+    return f"the leader does nothing about {node}." if node else "the leader condemns and frees nobody."
+
+
+def _read(administrator: Administrator, node: str | None) -> Pause | Unreadable | None:
+    if node is None:
+        return parse_control((administrator.get(CONFIG_MAPS, CONTROL, NAMESPACE) or {}).get("data")).paused
+    annotations = find_node(administrator, node)["metadata"].get("annotations", {})
+    return parse_control({PAUSED: annotations[PAUSED_NODE]} if PAUSED_NODE in annotations else None).paused
+
+
+def _write(administrator: Administrator, node: str | None, order: str | None) -> None:
+    if node is not None:
+        if not administrator.patch(NODES, node, None, {"metadata": {"annotations": {PAUSED_NODE: order}}}):
+            raise UserError(f"Node {node} is gone", f"See: pp-leader explain {node}")
+        return
+    data = {"data": {PAUSED: order}}
+    if administrator.patch(CONFIG_MAPS, CONTROL, NAMESPACE, data):
+        return
+    if administrator.get(NAMESPACES, NAMESPACE) is None:
+        raise UserError(f"there is no Namespace {NAMESPACE}: pp-hostd is not set up", "See: pp-leader install --help")
+    if not administrator.create(CONFIG_MAPS, {"metadata": {"name": CONTROL}, **data}, NAMESPACE):
+        raise UserError(f"somebody else writes to ConfigMap {NAMESPACE}/{CONTROL}", "Try again.")

@@ -1,0 +1,75 @@
+"""`pp-leader restore`: make a missing Node anew from its backup, also where nothing of pp-hostd runs any more."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from contextlib import closing
+
+from pp_hostd.errors import UserError
+from pp_hostd.kube.client import Json
+from pp_hostd.kube.resources import CONFIG_MAPS, NODES
+from pp_hostd.leader import node_writes
+from pp_hostd.leader.commands.administrator import Administrator
+from pp_hostd.leader.commands.host import own_config_maps, settings_of
+from pp_hostd.leader.commands.leadership import read_leadership
+from pp_hostd.model.backup import Backup
+from pp_hostd.model.keys import NAMESPACE, backup_name, is_ours
+from pp_hostd.model.record import Unreadable
+from pp_hostd.service.output import filled, say
+from pp_hostd.service.person import now
+
+
+def restore(arguments: Namespace) -> int:
+    settings, name = settings_of(arguments), arguments.node
+    is_machine = settings.api.machines == "node"
+    with closing(Administrator(arguments.kubeconfig)) as administrator:
+        backup = _backup(administrator, name)
+        _check(administrator, backup, is_machine)
+        if not administrator.create(NODES, node_writes.recreated(backup, is_machine=is_machine)):
+            raise UserError(f"Node {name} has just come back by itself", f"See: pp-leader explain {name}")
+        said = f"Node {name} is back, as it was before condemnation {backup.id}. "
+        if arguments.drop_backup:
+            administrator.delete(CONFIG_MAPS, backup_name(name), NAMESPACE)
+            said += "Its backup is dropped."
+        else:
+            said += "Its backup stays until a leader drops it; to do so now: "
+            said += f"kubectl delete configmap -n {NAMESPACE} {backup_name(name)}"
+        say(filled(said))
+    return 0
+
+
+def _backup(administrator: Administrator, name: str) -> Backup:
+    stored = own_config_maps(administrator).backups
+    where = f"ConfigMap {NAMESPACE}/{backup_name(name)}"
+    if name not in stored:
+        others = f"There are backups of: {', '.join(sorted(stored))}." if stored else "There are no backups at all."
+        raise UserError(f"there is no backup of Node {name} ({where})", others)
+    backup = stored[name].backup
+    if isinstance(backup, Unreadable):
+        see = f"Correct it by hand: kubectl edit configmap -n {NAMESPACE} {backup_name(name)}"
+        raise UserError(f"{where}: {backup}", see)
+    return backup
+
+
+def _check(administrator: Administrator, backup: Backup, is_machine: bool) -> None:
+    """A leader frees the workloads before the Node comes back; nobody should come between."""
+    name = backup.name
+    node = administrator.get(NODES, name)
+    if node is not None:
+        raise UserError(f"Node {name} is there", _lacking(node_writes.complete(node, backup, is_machine=is_machine)))
+    leadership = read_leadership(administrator, now())
+    if leadership.leads:
+        hint = f"See: pp-leader explain {name}. To do it by hand, stop pp-leader on the control-plane hosts first."
+        raise UserError(f"{leadership.sentence()}, and gives Node {name} back when its workloads are free", hint)
+
+
+def _lacking(patch: Json) -> str:
+    """What the Node does not have of its backup, in a sentence; what is ours is not told."""
+    metadata, spec = patch.get("metadata", {}), patch.get("spec", {})
+    named = [
+        f"{part[:-1]} {key}" for part in ("labels", "annotations") for key in metadata.get(part, {}) if not is_ours(key)
+    ]
+    named += [f"spec.{key}" for key in spec]
+    if not named:
+        return "It has all that is in its backup."
+    return f"Of its backup it lacks: {', '.join(named)}. To see both: kubectl get node, kubectl get configmap -o yaml."

@@ -1,0 +1,113 @@
+"""`pp-leader status` and `pp-leader history`: what the leader says of itself and its work."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from contextlib import closing
+from datetime import datetime
+from typing import Any
+
+from pp_hostd.errors import UserError
+from pp_hostd.kube.resources import CONFIG_MAPS
+from pp_hostd.leader.commands.administrator import Administrator
+from pp_hostd.leader.commands.leadership import Leadership, read_leadership
+from pp_hostd.model.control import Pause, parse_control
+from pp_hostd.model.keys import CONTROL, NAMESPACE
+from pp_hostd.model.leader_status import CourseTold, LeaderStatus, render_history
+from pp_hostd.model.moment import render_moment
+from pp_hostd.model.record import Unreadable
+from pp_hostd.service.output import labelled, say, say_json, table
+from pp_hostd.service.person import now
+
+EXIT_LEADERLESS = 3
+
+
+def status(arguments: Namespace) -> int:
+    with closing(Administrator(arguments.kubeconfig)) as administrator:
+        leadership = read_leadership(administrator, now())
+        control = administrator.get(CONFIG_MAPS, CONTROL, NAMESPACE) or {}
+    paused = parse_control(control.get("data")).paused
+    if arguments.json:
+        say_json(_as_json(leadership, paused))
+    else:
+        say(_as_text(leadership, paused, now()))
+    return 0 if leadership.leads else EXIT_LEADERLESS
+
+
+def history(arguments: Namespace) -> int:
+    with closing(Administrator(arguments.kubeconfig)) as administrator:
+        told = read_leadership(administrator, now()).history or ()
+    if isinstance(told, Unreadable):
+        raise UserError(str(told), "See: pp-leader status")
+    if arguments.json:
+        say_json(json.loads(render_history(told))["lines"])
+    elif told:
+        rows = [[render_moment(each.when_wallclock), each.node, each.stage, each.sentence] for each in told]
+        say(table(["WHEN", "NODE", "STAGE", "WHAT"], rows))
+    else:
+        say("No leader has done anything yet.")
+    return 0
+
+
+def paused_text(paused: Pause | Unreadable) -> str:
+    """By whom, since when, and why."""
+    if isinstance(paused, Unreadable):
+        return f"{paused}; so nobody is condemned or freed. To make it readable: pp-leader resume"
+    return f"by {paused.who} since {render_moment(paused.when_wallclock)}: {paused.why}"
+
+
+def due_text(course: CourseTold, at: datetime) -> str:
+    """When it goes on, as far as that is known."""
+    if course.refused:
+        return "it does not go on by itself"
+    if course.due_wallclock is None:
+        return ""
+    return f"due in {max(0.0, (course.due_wallclock - at).total_seconds()):.0f} s"
+
+
+def _as_json(leadership: Leadership, paused: Pause | Unreadable | None) -> dict[str, Any]:
+    said = leadership.status
+    return {
+        "leads": leadership.leads,
+        "holder": leadership.holder,
+        "renewed_seconds_ago": leadership.idle_seconds,
+        "paused": None if paused is None else paused_text(paused),
+        "status": json.loads(said.render()) if isinstance(said, LeaderStatus) else None,
+        "unreadable": str(said) if isinstance(said, Unreadable) else None,
+    }
+
+
+def _as_text(leadership: Leadership, paused: Pause | Unreadable | None, at: datetime) -> str:
+    said = leadership.status
+    rows = [("leader", leadership.sentence())]
+    if paused is not None:
+        rows.append(("paused", paused_text(paused)))
+    if isinstance(said, Unreadable):
+        rows.append(("trouble", str(said)))
+    if not isinstance(said, LeaderStatus):
+        return labelled(rows)
+    current = leadership.leads and leadership.holder == said.leader
+    rows.append(("leads since" if current else "last said", _term(said, current)))
+    rows += [("mode", said.mode), ("roster", _roster(said))]
+    rows += [("trouble", said.trouble)] if said.trouble else []
+    return f"{labelled(rows)}\n\n{_courses(said, at)}"
+
+
+def _term(said: LeaderStatus, current: bool) -> str:
+    since = render_moment(said.since_wallclock)
+    return since if current else f"by {said.leader}, who began to lead at {since}"
+
+
+def _roster(said: LeaderStatus) -> str:
+    return f"version {said.roster}, {said.nodes} nodes" if said.roster else "none yet"
+
+
+def _courses(said: LeaderStatus, at: datetime) -> str:
+    if not said.courses:
+        return "Nobody is asked for or condemned."
+    rows = []
+    for course in said.courses:
+        since, due = render_moment(course.since_wallclock), due_text(course, at)
+        rows.append([course.node, course.stage, since, f"{course.sentence}{due and f' ({due})'}"])
+    return table(["NODE", "STAGE", "SINCE", "WHAT"], rows)

@@ -1,0 +1,138 @@
+"""`pp-leader status` and `history`: who leads, what is said of each node, and what is known when nobody leads."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from pp_hostd.kube.resources import CONFIG_MAPS, LEASES
+from pp_hostd.model.control import Pause
+from pp_hostd.model.leader_status import CourseTold, LeaderStatus, Told, render_history
+from pp_hostd.model.lease import LEASE, renewed_spec
+from tests.leader.desk import WHEN, Desk, desk
+
+__all__ = ["desk"]
+
+WAITING = CourseTold("worker-1", "metal/m-1", "waiting", "half of 4 nodes know", False, WHEN, None)
+REFUSED = CourseTold("worker-2", "metal/m-2", "held back", "its agent has promised nothing", True, WHEN, None)
+STATUS = LeaderStatus("control-1", WHEN, "enforce", 4, 7, "the API is slow", (WAITING, REFUSED))
+
+
+def now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+@pytest.fixture(autouse=True)
+def _fresh(desk: Desk) -> None:
+    """Nobody leads, or ever did."""
+    desk.remove(LEASES, LEASE)
+    for name in ("leader", "control"):
+        desk.remove(CONFIG_MAPS, name)
+
+
+def hold_lease(desk: Desk, holder: str = "control-1", ago_seconds: float = 0) -> None:
+    renewed = now() - timedelta(seconds=ago_seconds)
+    desk.put(LEASES, {"metadata": {"name": LEASE}, "spec": renewed_spec(holder, 15, renewed)})
+
+
+def say(desk: Desk, status: LeaderStatus) -> None:
+    history = render_history([Told(WHEN, "worker-1", "condemning", "cordons its Node")])
+    desk.store("leader", {"status": status.render(), "history": history})
+
+
+def test_where_nobody_ever_led_that_is_all_there_is_to_say(desk: Desk) -> None:
+    said = desk.run("status")
+    assert (said.code, said.complaint) == (3, "")
+    assert said.output.startswith("leader  nobody leads.")
+    assert desk.run("history").output == "No leader has done anything yet.\n"
+    assert json.loads(desk.run("history", "--json").output) == []
+
+
+def test_the_leader_and_every_course_are_shown(desk: Desk) -> None:
+    hold_lease(desk)
+    due = now() + timedelta(seconds=600)
+    say(desk, replace(STATUS, courses=(replace(WAITING, due_wallclock=due), REFUSED)))
+    said = desk.run("status")
+    assert (said.code, said.complaint) == (0, "")
+    for shown in (
+        "leader control-1 leads leads since 2026-03-01T12:00:00Z",
+        "mode enforce roster version 7, 4 nodes trouble the API is slow",
+        "worker-1 waiting 2026-03-01T12:00:00Z half of 4 nodes know (due in ",
+        "worker-2 held back 2026-03-01T12:00:00Z its agent has promised nothing (it does not go on by itself)",
+    ):
+        assert shown in said.prose
+    left = re.search(r"due in (\d+) s", said.prose)
+    assert left is not None
+    assert 500 < int(left[1]) <= 601
+    assert max(map(len, said.output.splitlines())) <= 80
+
+
+def test_with_nothing_to_do_it_says_so(desk: Desk) -> None:
+    hold_lease(desk)
+    say(desk, replace(STATUS, trouble="", courses=()))
+    said = desk.run("status")
+    assert "Nobody is asked for or condemned." in said.output
+    assert "trouble" not in said.output
+
+
+@pytest.mark.parametrize(("holder", "ago_seconds"), [("", 0), ("control-1", 16)])
+def test_without_a_leader_it_shows_what_was_said_last(desk: Desk, holder: str, ago_seconds: float) -> None:
+    hold_lease(desk, holder, ago_seconds)
+    say(desk, STATUS)
+    said = desk.run("status")
+    assert said.code == 3
+    assert "nobody leads" in said.output
+    assert "last said by control-1, who began to lead at 2026-03-01T12:00:00Z" in said.prose
+    assert "worker-1" in said.output
+
+
+def test_what_an_earlier_leader_said_is_not_the_new_ones(desk: Desk) -> None:
+    hold_lease(desk, "control-2")
+    say(desk, STATUS)
+    said = desk.run("status")
+    assert said.code == 0
+    assert "control-2 leads last said by control-1" in said.prose
+
+
+def test_who_has_paused_it_is_shown(desk: Desk) -> None:
+    desk.store("control", {"paused": Pause("eve", WHEN, "we move house").render()})
+    assert "paused by eve since 2026-03-01T12:00:00Z: we move house" in desk.run("status").prose
+    desk.store("control", {"paused": "garbage"})
+    assert "nobody is condemned or freed" in desk.run("status").prose
+
+
+def test_json_tells_the_same(desk: Desk) -> None:
+    hold_lease(desk)
+    say(desk, STATUS)
+    said = desk.run("status", "--json")
+    answer = json.loads(said.output)
+    assert (said.code, answer["leads"], answer["holder"], answer["paused"]) == (0, True, "control-1", None)
+    assert answer["renewed_seconds_ago"] < 15
+    assert [course["node"] for course in answer["status"]["courses"]] == ["worker-1", "worker-2"]
+
+
+def test_what_can_not_be_read_is_told(desk: Desk) -> None:
+    hold_lease(desk)
+    desk.store("leader", {"status": "garbage", "history": "garbage"})
+    said = desk.run("status")
+    assert (said.code, "the leader's status is unreadable" in said.prose) == (0, True)
+    assert "unreadable" in json.loads(desk.run("status", "--json").output)["unreadable"]
+    refused = desk.run("history")
+    assert (refused.code, refused.output) == (2, "")
+    assert "the leader's history is unreadable" in refused.complaint
+
+
+def test_the_history_is_a_line_for_each_thing_done(desk: Desk) -> None:
+    say(desk, STATUS)
+    assert desk.run("history").output.splitlines()[1].split("  ") == [
+        "2026-03-01T12:00:00Z",
+        "worker-1",
+        "condemning",
+        "cordons its Node",
+    ]
+    [line] = json.loads(desk.run("history", "--json").output)
+    assert (line["when"], line["node"]) == ("2026-03-01T12:00:00Z", "worker-1")
