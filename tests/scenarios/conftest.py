@@ -9,6 +9,7 @@ import pytest
 
 from tests.harness.cluster import Cluster
 from tests.harness.embedded import EmbeddedCluster
+from tests.scenarios.leading import LeaderStage
 from tests.scenarios.stage import Stage
 
 MOST_HOSTS = 12
@@ -20,7 +21,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     """Show beside a failure what the hosts last said."""
     report = yield
     for used in getattr(item, "funcargs", {}).values():
-        if report.failed and isinstance(used, Stage):
+        if report.failed and isinstance(used, (Stage, LeaderStage)):
             for host in used.bed.hosts.values():
                 if host.boots:
                     report.sections.append((f"{host.name}'s journal", "\n".join(host.journal()[-LAST_LINES:])))
@@ -56,4 +57,18 @@ def any_stage(request: pytest.FixtureRequest) -> Stage:
 def machine_stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
     """For each kind of machines that are not the Node itself."""
     with EmbeddedCluster.start() as cluster, Stage.on(cluster, 3, request.param) as stage:
+        yield stage
+
+
+@pytest.fixture(scope="module")
+def leader_stage() -> Iterator[LeaderStage]:
+    """Five hosts, two of them with leaders, on the embedded API."""
+    with EmbeddedCluster.start() as cluster, LeaderStage.on(cluster) as stage:
+        yield stage
+
+
+@pytest.fixture(scope="module", params=["node", "openshift", "cluster-api"])
+def real_leader_stage(request: pytest.FixtureRequest, real_cluster: Cluster) -> Iterator[LeaderStage]:
+    """The same on a real control plane, with the rights that `pp-leader install` gives."""
+    with LeaderStage.on(real_cluster, machines=request.param) as stage:
         yield stage

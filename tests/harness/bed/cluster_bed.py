@@ -59,6 +59,7 @@ class ClusterBed(Bed):
         for host in self.hosts.values():
             self.configure(host, settings)
             contents.write_kubeconfig(host.name, host.etc / "kubeconfig", self.api_url(1))
+            contents.write_leader_kubeconfig(host.etc / "leader.kubeconfig", self.api_url(1))
             (host.etc / "peer.key").write_text(f"{key}\n")
             (host.etc / "peer.key").chmod(0o600)
 

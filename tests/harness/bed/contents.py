@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,12 @@ from pp_hostd.kube.resources import (
     OPENSHIFT_MACHINES,
     Resource,
 )
+from pp_hostd.leader.access.identities import AGENTS, LEADER_USER, LEADERS, NODE_USER, AgentsUse
+from pp_hostd.leader.access.identities import NODES as NODE_GROUP
+from pp_hostd.leader.access.manifests import KINDS, manifests
 from pp_hostd.model.condemnation import Condemned, NotRequested
 from pp_hostd.model.control import Maintenance
-from pp_hostd.model.keys import CONTROL, MAINTENANCE, NAMESPACE, ROSTER
+from pp_hostd.model.keys import CONTROL, ENROLLED, LEADER, MAINTENANCE, NAMESPACE, ROSTER, STATUS, backup_name
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Member, Roster, parse_roster
@@ -30,17 +33,6 @@ from tests.harness.cluster import Cluster, token_of
 MACHINE_NAMESPACE = "machines"
 LABEL = "bed"
 """On every Node of a bed, so that the next one can clear them away."""
-AGENT_GROUP = "pp-hostd:agents"
-AGENT_RULES: list[dict[str, list[str]]] = [
-    {"apiGroups": [""], "resources": ["nodes", "configmaps"], "verbs": ["get", "list", "watch"]},
-    {
-        "apiGroups": ["machine.openshift.io", "cluster.x-k8s.io"],
-        "resources": ["machines"],
-        "verbs": ["get", "list", "watch"],
-    },
-]
-"""What an agent reads beyond what the node authorizer allows: the other machines, and our ConfigMaps."""
-
 Json = dict[str, Any]
 
 
@@ -49,6 +41,7 @@ class Contents:
 
     def __init__(self, cluster: Cluster, machines: str) -> None:
         self.cluster = cluster
+        self._machines_setting = machines
         self.machines = MACHINES[machines][-1]
         """The kind; the oldest version, which every cluster of ours serves."""
         self._session = requests.Session()
@@ -69,9 +62,14 @@ class Contents:
             self._grant()
         members = [self._enrol(name, address) for name, address in addresses.items()]
         self.write_roster(Roster.of(1, 1, members))
+        self.write_enrolled(addresses)
 
     def write_roster(self, roster: Roster) -> None:
         self._replace(CONFIG_MAPS, {"metadata": {"name": ROSTER}, "data": {ROSTER: roster.render()}}, NAMESPACE)
+
+    def write_enrolled(self, names: Iterable[str]) -> None:
+        """Whom a leader lists in the roster."""
+        self._replace(CONFIG_MAPS, {"metadata": {"name": ENROLLED}, "data": dict.fromkeys(names, "{}")}, NAMESPACE)
 
     def roster(self) -> Roster:
         """As it stands."""
@@ -85,10 +83,17 @@ class Contents:
         self._replace(CONFIG_MAPS, {"metadata": {"name": CONTROL}, "data": data}, NAMESPACE)
 
     def write_kubeconfig(self, node: str, path: Path, server: str) -> None:
-        """That node's credentials, good for an API server whose certificate names this machine only."""
-        # The embedded API takes its rules when it starts and has none for agents: there they are administrators.
-        extra = AGENT_GROUP if self.cluster.kind == "real" else "system:masters"
-        issued = self.cluster.kubeconfig(f"system:node:{node}", ("system:nodes", extra))
+        """That node's credentials."""
+        self._write_kubeconfig(f"{NODE_USER}{node}", (AGENTS, NODE_GROUP), path, server)
+
+    def write_leader_kubeconfig(self, path: Path, server: str, user: str = LEADER_USER) -> None:
+        """The leaders' credentials; their rights are the group's."""
+        self._write_kubeconfig(user, (LEADERS,), path, server)
+
+    def _write_kubeconfig(self, user: str, groups: tuple[str, ...], path: Path, server: str) -> None:
+        """Good for an API server whose certificate names this machine only."""
+        # The embedded API takes its rules when it starts and has none for us: there everybody is an administrator.
+        issued = self.cluster.kubeconfig(user, groups if self.cluster.kind == "real" else ("system:masters",))
         config = yaml.safe_load(issued.read_text())
         config["clusters"][0]["cluster"].update({"server": server, "tls-server-name": "localhost"})
         path.write_text(yaml.safe_dump(config))
@@ -112,6 +117,20 @@ class Contents:
 
     def machine(self, node: str) -> Json:
         return self._ask("GET", self._path(self.machines, node))
+
+    def find(self, kind: Resource, name: str) -> Json | None:
+        """A Node or a host's machine, if there is one."""
+        found = self._ask("GET", self._path(kind, name), allowed=(404,))
+        return found if found["kind"] == kind.kind else None
+
+    def backup(self, node: str) -> Json | None:
+        """What a leader has backed up of it, if it has."""
+        found = self._ask("GET", CONFIG_MAPS.path(NAMESPACE, backup_name(node)), allowed=(404,))
+        return found if found["kind"] == CONFIG_MAPS.kind else None
+
+    def leader_status(self) -> str:
+        """What the leader says of itself."""
+        return str(self._ask("GET", CONFIG_MAPS.path(NAMESPACE, LEADER))["data"][STATUS])
 
     def patch(self, kind: Resource, name: str, patch: Json) -> Json:
         """Merge this into a Node or a host's machine."""
@@ -140,13 +159,11 @@ class Contents:
         return self._ask("PATCH", self._path(self.machines, name) + "/status", reference)
 
     def _grant(self) -> None:
-        """On a real control plane by RBAC."""
-        role = Resource("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", namespaced=False)
-        binding = Resource(role.group, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False)
-        named = {"metadata": {"name": AGENT_GROUP}}
-        self._replace(role, {**named, "rules": AGENT_RULES})
-        subject = {"kind": "Group", "name": AGENT_GROUP}
-        self._replace(binding, {**named, "subjects": [subject], "roleRef": {"kind": role.kind, "name": AGENT_GROUP}})
+        """What `pp-leader install` grants and guards, and nothing more."""
+        for manifest in manifests(self._machines_setting, AgentsUse.CERTIFICATE):
+            metadata = manifest["metadata"]
+            path = KINDS[manifest["kind"]].path(metadata.get("namespace"), metadata["name"])
+            self._ask("PATCH", f"{path}?fieldManager=bed&force=true", manifest, kind="apply-patch+yaml")
 
     def _clear(self) -> None:
         collections = [kind.path(MACHINE_NAMESPACE) for kind in (OPENSHIFT_MACHINES, CAPI_MACHINES)]
@@ -161,8 +178,11 @@ class Contents:
         self._ask("DELETE", kind.path(namespace, body["metadata"]["name"]), allowed=(404,))
         return self._ask("POST", kind.path(namespace), {"apiVersion": kind.api_version, "kind": kind.kind, **body})
 
-    def _ask(self, verb: str, path: str, body: Json | None = None, allowed: tuple[int, ...] = ()) -> Json:
-        headers = {"Content-Type": "application/merge-patch+json" if verb == "PATCH" else "application/json"}
+    def _ask(
+        self, verb: str, path: str, body: Json | None = None, allowed: tuple[int, ...] = (), kind: str = ""
+    ) -> Json:
+        kind = kind or ("merge-patch+json" if verb == "PATCH" else "json")
+        headers = {"Content-Type": f"application/{kind}"}
         reply = self._session.request(verb, self.cluster.server + path, json=body, headers=headers, timeout=10)
         if not reply.ok and reply.status_code not in allowed:
             raise RuntimeError(f"{verb} {path}: {reply.status_code} {reply.text}")

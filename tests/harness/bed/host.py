@@ -18,6 +18,8 @@ from tests.harness.bed.wires import addresses_of
 from tests.harness.eventually import eventually
 
 PP_HOSTD = [sys.executable, "-c", "import sys; from pp_hostd.cli import agent; sys.exit(agent())"]
+PP_LEADER = [sys.executable, "-c", "import sys; from pp_hostd.cli import leader; sys.exit(leader())"]
+PROGRAMS = {"pp-hostd": PP_HOSTD, "pp-leader": PP_LEADER}
 AGENT_COMMAND = [*PP_HOSTD, "run", "--config", "/etc/pp-hostd/pp-hostd.toml"]
 GATE_COMMAND = [*PP_HOSTD, "gate", "hold"]
 RUN_BYTES = 1 << 20
@@ -164,7 +166,7 @@ class Host:
 
     def command(self, *argv: str) -> list[str]:
         """What runs this on the host: for subprocess.Popen. It ends when the host does."""
-        inside = [*PP_HOSTD, *argv[1:]] if argv[0] == "pp-hostd" else list(argv)
+        inside = [*PROGRAMS.get(argv[0], argv[:1]), *argv[1:]]
         flags = ["--user", "--mount", "--net", "--uts", "--ipc", "--pid", "--preserve-credentials", "--wd=/"]
         return ["nsenter", f"--target={self._pid()}", *flags, *inside]
 

@@ -1,0 +1,146 @@
+"""Hosts with agents, two of them with leaders, in front of a cluster: each scenario begins with all of them well."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from pp_hostd.kube.resources import NODES
+from pp_hostd.model.condemnation import Condemned, NotRequested, Requested, parse_condemnation
+from pp_hostd.model.keys import EXTERNAL_REMEDIATION
+from pp_hostd.model.promise import Armed
+from tests.harness.bed.cluster_bed import SETTINGS, ClusterBed
+from tests.harness.bed.host import Host
+from tests.harness.bed.leader import Leader
+from tests.harness.bed.relay import Mode
+from tests.harness.cluster import Cluster
+from tests.harness.eventually import eventually
+
+WATCHDOG_SECONDS = 3
+MARGIN_SECONDS = 1.0
+LEADING = {
+    **SETTINGS,
+    "watchdog.timeout_seconds": WATCHDOG_SECONDS,
+    "leader.lease_seconds": 5.0,
+    "leader.margin_seconds": MARGIN_SECONDS,
+    "leader.start_grace_seconds": 0.0,
+    "leader.max_unhealthy": "100%",
+}
+WAIT_SECONDS = SETTINGS["agent.self_timeout_seconds"] + 2 * WATCHDOG_SECONDS + MARGIN_SECONDS
+"""T + 2W and the margin: no sooner is anything freed without evidence."""
+LEADERS = ("worker-1", "worker-2")
+
+
+def now() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class LeaderStage:
+    """`begin` sets it; what a scenario breaks is mended for the next."""
+
+    def __init__(self, bed: ClusterBed) -> None:
+        self.bed, self.contents = bed, bed.contents
+        self.leaders: dict[str, Leader] = {}
+
+    @classmethod
+    @contextlib.contextmanager
+    def on(cls, cluster: Cluster, hosts: int = 5, machines: str = "node") -> Iterator[LeaderStage]:
+        with ClusterBed.start(cluster, hosts, settings={**LEADING, "api.machines": machines}) as bed:
+            stage = cls(bed)
+            try:
+                yield stage
+            finally:
+                for leader in stage.leaders.values():
+                    leader.close()
+
+    def begin(self) -> list[Host]:
+        """All hosts well, and a leader leading."""
+        hosts = list(self.bed.hosts.values())
+        for host in hosts:
+            self.lift(host)  # before it can hear that it is condemned
+        self.bed.heal()
+        self.bed.set_api(Mode.PASS)
+        down = [host.name for host in hosts if not host.is_up()]
+        if down:
+            self.bed.boot(*down)
+        for name in LEADERS:
+            if name not in self.leaders or not self.leaders[name].is_running():
+                self.leaders[name] = Leader(self.bed.hosts[name])
+        eventually(lambda: all(map(self.is_well, hosts)), "all hosts are well", 60)
+        eventually(self.leader, "somebody leads", 60)
+        return hosts
+
+    def leader(self) -> str:
+        """The host of the leader that holds the Lease and has said so, or nothing."""
+        for name in LEADERS:
+            if name not in self.leaders or not self.leaders[name].is_running():
+                continue
+            lines = [line for line in self.bed.hosts[name].journal() if line.startswith(("leads", "stands by"))]
+            if lines and lines[-1].startswith("leads, as "):
+                return name
+        return ""
+
+    def request(self, host: Host) -> None:
+        """As a health check or a person does."""
+        annotations = {EXTERNAL_REMEDIATION: ""}
+        self.contents.patch(self.contents.machines, host.name, {"metadata": {"annotations": annotations}})
+
+    def lift(self, host: Host) -> None:
+        """As a person does; the last id stays readable."""
+        found = self.contents.find(self.contents.machines, host.name)
+        condemnation = None if found is None else parse_condemnation(found["metadata"])
+        if isinstance(condemnation, (Requested, Condemned)):
+            last_id = condemnation.id if isinstance(condemnation, Condemned) else condemnation.last_id
+            self.contents.patch(self.contents.machines, host.name, {"metadata": NotRequested(last_id).render()})
+
+    def node(self, host: Host) -> dict[str, Any] | None:
+        """The Node as the API has it."""
+        return self.contents.find(NODES, host.name)
+
+    def uid(self, host: Host) -> str:
+        node = self.node(host)
+        return str(node["metadata"]["uid"]) if node is not None else ""
+
+    def machine(self, host: Host) -> type:
+        """Whether its machine is condemned, by the kind of what it says."""
+        found = self.contents.find(self.contents.machines, host.name)
+        return type(None) if found is None else type(parse_condemnation(found["metadata"]))
+
+    def is_well(self, host: Host) -> bool:
+        """Armed in this boot and for the machine as it is now, by a read of its own; unmarked, its kubelet started."""
+        if not host.is_up() or not host.kubelet_started() or self.machine(host) is not NotRequested:
+            return False
+        if host.status_text() != "healthy: its machine is not condemned":
+            return False
+        node = self.contents.node(host.name)
+        uid = self.contents.machine(host.name)["metadata"]["uid"]
+        armed = isinstance(node.agent, Armed) and (node.agent.boot, node.agent.machine_uid) == (host.boot_id, uid)
+        return armed and not node.tainted and not node.unschedulable and node.freeing is None
+
+    def freed(self, host: Host, uid: str, within_seconds: float = 40) -> None:
+        """Wait until the Node of this uid is gone."""
+        eventually(lambda: self.uid(host) != uid, f"Node {host.name} is deleted", within_seconds)
+
+    def given_back(self, host: Host) -> dict[str, Any]:
+        """Wait until there is a Node again, nobody asks for it, and no backup is left; the Node."""
+
+        def back() -> dict[str, Any]:
+            left = self.contents.backup(host.name)
+            return (self.node(host) or {}) if left is None and self.machine(host) is NotRequested else {}
+
+        return eventually(back, f"Node {host.name} is given back", 30)
+
+    def shows(self, words: str) -> None:
+        """Wait until the leader's status holds these words."""
+        eventually(lambda: words in self.contents.leader_status(), f"the status says {words!r}", 20)
+
+    def says(self, words: str) -> str:
+        """Wait until a leader's line holds these words; the line."""
+
+        def line() -> str:
+            lines = [line for name in LEADERS for line in self.bed.hosts[name].journal()]
+            return next((line for line in reversed(lines) if words in line), "")
+
+        return eventually(line, f"a leader says {words!r}")
