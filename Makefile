@@ -12,7 +12,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml
-	@echo "setting up $(VENV) (a virtual environment with the developers' packages; about a minute, once)"
+	@echo "setting up $(VENV) (a virtual environment with the developers' packages; about a minute, once)" >&2
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/pip install --quiet --disable-pip-version-check --use-pep517 --editable '.[dev]'
 	@touch $@
@@ -34,8 +34,8 @@ lint: $(STAMP) ## the quick part: ruff, mypy --strict, vermin, import contracts
 controlplane: $(STAMP) ## build etcd, kube-apiserver and friends into the cache (about 8 minutes, once)
 	@$(BIN)/python -m tests.harness.build
 
-demo: $(STAMP) ## show the main job on the embedded API
-	@$(BIN)/python -m tests.demo
+demo: $(STAMP) ## show the main job on the embedded API, in a minute; ARGS=--json for one JSON object per line
+	@$(BIN)/python -m tests.demo $(ARGS)
 
 bench: $(STAMP) ## print every figure beside its target; ONLY=name for one
 	@$(BIN)/python -m tests.bench $(ONLY)

@@ -1,0 +1,150 @@
+"""The scenes: hosts boot, one is cut off and remediated, one loses the API, the control plane stops. All is checked."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from pp_hostd.kube.resources import NODES, OPENSHIFT_MACHINES
+from pp_hostd.leader.telling import FINISHED
+from pp_hostd.model.keys import EXTERNAL_REMEDIATION
+from pp_hostd.model.promise import Armed
+from pp_hostd.service.journal import Message
+from tests.demo.api import Api
+from tests.demo.expect import expect
+from tests.demo.narrator import Narrator, Role, now
+from tests.demo.news import STATES, News
+from tests.demo.workload import POD, Workload
+from tests.harness.bed.cluster_bed import SETTINGS, ClusterBed
+from tests.harness.bed.leader import Leader
+from tests.harness.bed.relay import Mode
+from tests.harness.eventually import eventually
+
+STORY_SECONDS = 85.0
+HOSTS, LEADERS, VICTIM, REFUGE, LONELY = 5, ("worker-1", "worker-2"), "worker-5", "worker-3", "worker-4"
+LEADER_SETTINGS = {"api.machines": "openshift", "leader.lease_seconds": 5.0, "leader.start_grace_seconds": 0.0}
+DEAD_SECONDS = SETTINGS["agent.self_timeout_seconds"] + 2 * SETTINGS["watchdog.timeout_seconds"]
+OUTAGE_SECONDS = DEAD_SECONDS + 2
+MINE = {"disk": "nvme"}
+"""A label that somebody else wrote on the victim's Node, and wants to find there again."""
+
+
+class Story:
+    """All scenes together have STORY_SECONDS."""
+
+    def __init__(self, bed: ClusterBed, api: Api, narrator: Narrator) -> None:
+        self._bed, self._api, self._narrator = bed, api, narrator
+        self._victim = bed.hosts[VICTIM]
+        self._news = News(narrator, VICTIM)
+        self._workload = Workload(api, bed.hosts[REFUGE])
+        self._first_uid = bed.contents.node(VICTIM).uid
+        self._leaders: list[Leader] = []
+
+    def tell(self) -> None:
+        self._boot()
+        self._lose()
+        self._return()
+        self._vouch()
+        self._outlast()
+
+    def _boot(self) -> None:
+        self._narrator.scene(f"{HOSTS} hosts boot, 2 of them with a leader; {VICTIM} runs a database with a volume")
+        self._bed.contents.patch(NODES, VICTIM, {"metadata": {"labels": MINE}})
+        self._api.watch(*STATES)
+        self._bed.boot()
+        self._leaders += [Leader(self._bed.hosts[name]) for name in LEADERS]
+        for host in self._bed.hosts.values():
+            self._until(host.kubelet_started, f"{host.name} is armed, and its gate open")
+        self._until(self._is_led, "a leader leads")
+        self._workload.start(self._victim)
+        self._until_runs_on(VICTIM)
+
+    def _lose(self) -> None:
+        self._narrator.scene(f"{VICTIM} is cut off from everyone, and its remediation requested")
+        cut_at = now()
+        self._bed.cut(VICTIM)
+        self._say(f"cuts {VICTIM} off: {POD} still runs there, and nobody may start a second copy")
+        self._bed.contents.patch(OPENSHIFT_MACHINES, VICTIM, {"metadata": {"annotations": {EXTERNAL_REMEDIATION: ""}}})
+        self._say("annotates its Machine, as a MachineHealthCheck does")
+        self._until(lambda: not self._victim.is_up(), f"{VICTIM} has reset itself")
+        reset_at = float(self._victim.down()["at"])
+        self._say(
+            f"{VICTIM} is dead {reset_at - cut_at:.1f} s after the cut; it had promised {DEAD_SECONDS:g} s at most"
+        )
+        expect(reset_at - cut_at < DEAD_SECONDS, f"{VICTIM} is dead within {DEAD_SECONDS:g} s")
+        self._bed.boot(VICTIM)
+        self._until_runs_on(REFUGE)
+        since_cut, since_reset = now() - cut_at, now() - reset_at
+        self._until(self._is_finished, "the leader has given the Node back")
+        self._say(
+            f"{POD} ran on {REFUGE} {since_cut:.1f} s after the cut; its first copy was dead for {since_reset:.1f} s"
+        )
+
+    def _return(self) -> None:
+        self._narrator.scene(f"{VICTIM} has booted, still cut off: its gate holds the kubelet, until it is connected")
+        expect(not self._victim.kubelet_started(), "the kubelet of a host that is still cut off is held")
+        self._bed.heal()
+        self._say(f"connects {VICTIM} again")
+        self._until(self._victim.kubelet_started, f"the gate of {VICTIM} opens")
+        node = self._bed.contents.node(VICTIM)
+        expect(isinstance(node.agent, Armed) and not node.unschedulable, f"{VICTIM} is armed and schedulable again")
+        made_anew = self._api.get(NODES.path(name=VICTIM))["metadata"]
+        expect(made_anew["uid"] != self._first_uid, "the Node was deleted and made anew")
+        expect(MINE.items() <= made_anew["labels"].items(), f"the new Node has the old one's labels: {MINE}")
+
+    def _vouch(self) -> None:
+        host = self._bed.hosts[LONELY]
+        self._narrator.scene(f"{LONELY} alone loses its way to the API: its peers vouch for it")
+        self._bed.set_api(Mode.REFUSE, [LONELY])
+        self._until(lambda: "vouches for it" in host.status_text(), f"a peer vouches for {LONELY}")
+        self._bed.set_api(Mode.PASS, [LONELY])
+        self._until(lambda: "vouches for it" not in host.status_text(), f"{LONELY} has proof of its own")
+
+    def _outlast(self) -> None:
+        self._narrator.scene("The control plane stops: nobody can tell who is condemned, and nobody is reset")
+        stopped_at = now()
+        self._bed.set_api(Mode.REFUSE)
+        self._say(f"stops the API for {OUTAGE_SECONDS:g} s, longer than a host may live without a proof")
+        self._until(lambda: now() > stopped_at + OUTAGE_SECONDS, "the outage has lasted")
+        hosts = self._bed.hosts.values()
+        expect(not self._is_led(), "nobody leads without the API")
+        self._bed.set_api(Mode.PASS)
+        self._say("starts the API again")
+        self._until(lambda: all(host.status_text().startswith("healthy") for host in hosts), "every host has proof")
+        self._until(self._is_led, "a leader leads again")
+        expect(all(host.is_up() for host in hosts), "nobody is reset when the control plane is what failed")
+        expect(self._workload.running_on() == [REFUGE], f"{POD} runs through it all on {REFUGE}")
+        expect([leader.stop() for leader in self._leaders] == [0, 0], "both leaders outlast it, and end when told to")
+
+    def _is_led(self) -> bool:
+        return any(lines and lines[-1]["line"].startswith("leads,") for lines in self._leaders_said(Message.LEADING))
+
+    def _is_finished(self) -> bool:
+        courses = [line["fields"] for lines in self._leaders_said(Message.COURSE) for line in lines]
+        return any(course["PP_HOSTD_STAGE"] == FINISHED for course in courses)
+
+    def _leaders_said(self, message: Message) -> list[list[Any]]:
+        """By leader: its lines of that sort."""
+        journals = [self._bed.hosts[name].events("journal") for name in LEADERS]
+        return [[line for line in lines if line["fields"].get("MESSAGE_ID") == message.value] for lines in journals]
+
+    def _until_runs_on(self, name: str) -> None:
+        self._until(lambda: self._workload.running_on() == [name], f"{POD} runs on {name}")
+
+    def _until(self, check: Callable[[], bool], what: str) -> None:
+        """Wait for it, while the others tell and the played controllers work."""
+
+        def live() -> bool:
+            self._live()
+            return check()
+
+        eventually(live, what, max(0.0, STORY_SECONDS - self._narrator.seconds()))
+
+    def _live(self) -> None:
+        changes = list(self._api.changes())
+        self._news.tell(self._bed.hosts.values(), changes)
+        for change in changes:
+            self._workload.play(change)
+
+    def _say(self, line: str) -> None:
+        self._live()
+        self._narrator.say(Role.DEMO, "demo", line)
