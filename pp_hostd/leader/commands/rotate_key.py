@@ -1,0 +1,154 @@
+"""`pp-leader rotate-key`: how far a change of the peer key is, what the hosts say to that, and its next step."""
+
+from __future__ import annotations
+
+import asyncio
+from argparse import Namespace
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass
+
+from pp_hostd.errors import UserError
+from pp_hostd.files import write_whole
+from pp_hostd.kube.client import Json
+from pp_hostd.leader.commands.administrator import Administrator
+from pp_hostd.leader.commands.host import own_config_maps, settings_of
+from pp_hostd.leader.commands.peer_key import (
+    PEER_KEY,
+    SECRETS,
+    PeerKeys,
+    Phase,
+    fresh_key,
+    parse_peer_keys,
+    read_peer_keys,
+)
+from pp_hostd.model.keys import NAMESPACE
+from pp_hostd.model.record import Unreadable
+from pp_hostd.model.roster import Member
+from pp_hostd.model.settings import Peers
+from pp_hostd.peers.client import Silence, ask
+from pp_hostd.peers.message import MachineReference, Question
+from pp_hostd.peers.signing import Keyring
+from pp_hostd.service.output import filled, say, table
+
+ASKER = "pp-leader"
+MAX_OPEN = 64
+"""How many hosts are asked at the same time."""
+
+STANDING = {
+    Phase.SETTLED: "There is one peer key, and it is not being changed.",
+    Phase.ADDING: "Step 1 of 3, add: the key file has two lines now, the old key and then the new one.",
+    Phase.SWAPPING: "Step 2 of 3, swap: the key file has the new key first now, and then the old one.",
+    Phase.DROPPING: "Step 3 of 3, drop: the key file has the new key alone now.",
+}
+NEXT = {
+    Phase.SETTLED: "To make a new key, and begin to change to it: pp-leader rotate-key next",
+    Phase.ADDING: "Once every host has that file, and has read it: pp-leader rotate-key next",
+    Phase.SWAPPING: "Once every host has that file, and has read it: pp-leader rotate-key next",
+    Phase.DROPPING: "Once every host has that file, and has read it, to forget the old key: pp-leader rotate-key next",
+}
+
+
+def rotate_key(arguments: Namespace) -> int:
+    settings = settings_of(arguments)
+    with closing(Administrator(arguments.kubeconfig)) as administrator:
+        keys = read_peer_keys(administrator)
+        if keys is None:
+            raise UserError("this cluster has no peer key yet", "The first pp-leader enroll makes it.")
+        if arguments.ask:
+            asked = asyncio.run(_asked(_members(administrator), keys, settings.peers))
+            say(table(["NODE", "ITS KEY FILE"], [[each.node, each.sentence(keys.phase)] for each in asked]))
+            _check(asked, keys.phase, arguments.move)
+        if arguments.move:
+            keys = moved(administrator, keys)
+    if arguments.out:
+        write_whole(arguments.out, keys.file)
+    say(filled(STANDING[keys.phase]))
+    say(filled(_copying(arguments.out, settings.peers.key_file)))
+    say(filled(NEXT[keys.phase]))
+    return 0
+
+
+def moved(administrator: Administrator, before: PeerKeys) -> PeerKeys:
+    """To the next phase, from the one that was shown."""
+    after = before.next(fresh_key())
+
+    def change(secret: Json) -> Json:
+        if parse_peer_keys(secret) != before:
+            raise UserError("somebody else has changed the peer key meanwhile", "See: pp-leader rotate-key")
+        return after.render()
+
+    if not administrator.change(SECRETS, PEER_KEY, NAMESPACE, change):
+        raise UserError(f"Secret {NAMESPACE}/{PEER_KEY} is gone", "The keys that are in use stand in the hosts' files.")
+    return after
+
+
+def _copying(path: str | None, key_file: str) -> str:
+    if path is None:
+        return "To write the key file that every host should have now: pp-leader rotate-key --out FILE"
+    return (
+        f"Copy {path} to {key_file} on every host, of mode 600, and remove it here. Then, on each: systemctl reload "
+        "pp-hostd; and where a leader runs: systemctl restart pp-leader"
+    )
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a host's answers tell of its key file. `first` and `second` are the keys of the present phase."""
+
+    node: str
+    signs_with_first: bool
+    accepts_second: bool
+    silence: str
+
+    def has_the_file(self, phase: Phase) -> bool:
+        two_keys = phase in (Phase.ADDING, Phase.SWAPPING)
+        return self.signs_with_first and self.accepts_second is two_keys
+
+    def sentence(self, phase: Phase) -> str:
+        first, second = ("old", "new") if phase is Phase.ADDING else ("new", "old")
+        if self.has_the_file(phase):
+            return "as it should be now"
+        if self.signs_with_first:
+            accepts = "still accepts" if self.accepts_second else "does not accept"
+            return f"signs with the {first} key, {accepts} the {second} one"
+        return f"signs with the {second} key" if self.accepts_second else f"not known: {self.silence}"
+
+
+def _members(administrator: Administrator) -> list[Member]:
+    seen = own_config_maps(administrator).roster
+    if seen is None or isinstance(seen.roster, Unreadable):
+        fault = "there is none" if seen is None else seen.roster
+        raise UserError(f"without a roster nobody can be asked: {fault}", "A leader makes it: see pp-leader status")
+    return [member for member in seen.roster.members() if member.until is None]
+
+
+async def _asked(members: Iterable[Member], keys: PeerKeys, peers: Peers) -> list[_Asked]:
+    lanes = asyncio.Semaphore(MAX_OPEN)
+
+    async def one(member: Member) -> _Asked:
+        async with lanes:
+            return await _ask(member, keys, peers)
+
+    return list(await asyncio.gather(*map(one, members)))
+
+
+async def _ask(member: Member, keys: PeerKeys, peers: Peers) -> _Asked:
+    """Signed with the first key, and only an answer signed with it will do; signed with the second, and any will."""
+    namespace, _, name = (member.machine or member.name).rpartition("/")
+    question = Question(MachineReference(namespace or None, name, member.uid), ASKER)
+    first, *second = keys.secrets
+    rings = [Keyring((first,)), *(Keyring((key, first)) for key in second)]
+    said = [await ask(member, peers.port, question, ring, deadline_seconds=peers.round_seconds) for ring in rings]
+    answered = [not isinstance(each, Silence) for each in said]
+    silence = next((each.reason for each in said if isinstance(each, Silence)), "")
+    return _Asked(member.name, answered[0], answered[-1] and bool(second), silence)
+
+
+def _check(asked: Iterable[_Asked], phase: Phase, move: str | None) -> None:
+    behind = [each.node for each in asked if not each.has_the_file(phase)]
+    if move and behind:
+        raise UserError(
+            f"nothing was changed: {len(behind)} of the hosts are not so far: {', '.join(behind[:5])}",
+            "A host without a key that others sign with is silent to them. If you know that they are, leave --ask out.",
+        )
