@@ -64,6 +64,14 @@ def test_those_that_are_not_enrolled_do_not_count() -> None:
     assert condemned(after(world, 1.0)) == ["machines/x"]
 
 
+def test_those_that_are_condemned_and_not_enrolled_take_nobodys_place() -> None:
+    world = crowd(2, max_at_once=1, start_grace_seconds=0.0)
+    world.run(lambda: len(condemned(world)) == 1)
+    first = condemned(world)[0].partition("/")[2]
+    world.enrol([name for name in (HOST, *world.peers) if name != first])
+    world.run(lambda: len(condemned(world)) == 2)
+
+
 def test_after_a_storm_nobody_is_condemned_for_a_while() -> None:
     world = after(crowd(3, max_unhealthy="2", start_grace_seconds=0.0, cool_down_seconds=300.0), 50.0)
     calmed_at = world.now

@@ -50,7 +50,8 @@ class Valves:
         control_plane |= {name for name, stored in observed.backups.items() if _of_control_plane(stored)}
         absent = {name for name in control_plane if _absent(observed.nodes.get(name))}
         calm_at = now + settings.leader.cool_down_seconds if storm else term.calm_at
-        return cls(len(names), most, len(busy), len(busy & control_plane | absent), len(control_plane), calm_at)
+        worked_on = busy & observed.enrolled | set(observed.backups)  # about all others nothing can be done
+        return cls(len(names), most, len(worked_on), len(busy & control_plane | absent), len(control_plane), calm_at)
 
     def after(self, course: Course, view: View) -> Valves:
         """With this node counted as worked on, if it is about to be."""

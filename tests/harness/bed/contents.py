@@ -13,6 +13,7 @@ import yaml
 from pp_hostd.kube.resources import (
     CAPI_MACHINES,
     CONFIG_MAPS,
+    LEASES,
     MACHINES,
     NAMESPACES,
     NODES,
@@ -25,6 +26,7 @@ from pp_hostd.leader.access.manifests import KINDS, manifests
 from pp_hostd.model.condemnation import Condemned, NotRequested
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.keys import CONTROL, ENROLLED, LEADER, MAINTENANCE, NAMESPACE, ROSTER, STATUS, backup_name
+from pp_hostd.model.lease import LEASE
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Member, Roster, parse_roster
@@ -166,6 +168,7 @@ class Contents:
             self._ask("PATCH", f"{path}?fieldManager=bed&force=true", manifest, kind="apply-patch+yaml")
 
     def _clear(self) -> None:
+        self._ask("DELETE", LEASES.path(NAMESPACE, LEASE), allowed=(404,))
         collections = [kind.path(MACHINE_NAMESPACE) for kind in (OPENSHIFT_MACHINES, CAPI_MACHINES)]
         collections += [CONFIG_MAPS.path(NAMESPACE), NODES.path()]
         for collection in collections:
