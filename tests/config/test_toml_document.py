@@ -101,7 +101,7 @@ def test_any_bytes_are_a_document_with_all_its_lines_or_one_clear_error(content:
     ("content", "line", "words"),
     [
         (b"[api]\nread = \n", 2, "Invalid value"),
-        (b"[api]\n\na = 1\na = 2\n", 4, "Cannot overwrite a value"),
+        (b"[api]\n\na = 1\na = 2\n", 4, "overwrite a value"),
         (b"a = [\n1,\n\n", 2, "end of document"),
         (b"a = 1\nb = \xe9\n", 2, "is not UTF-8: byte 0xe9"),
         (b"\xef\xbb\xbfa = 1\n\nb = '\xff'", 3, "is not UTF-8: byte 0xff"),
