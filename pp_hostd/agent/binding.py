@@ -20,7 +20,6 @@ from pp_hostd.model.bond import (
     StoreEnded,
     WatchdogArmed,
     WatchdogDisarmed,
-    Written,
 )
 from pp_hostd.model.ground import Ground
 from pp_hostd.model.memory import Memory, Standing
@@ -28,6 +27,7 @@ from pp_hostd.model.promise import AgentRecord, Armed, Committed
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.step import Step, Store
+from pp_hostd.model.written import Written
 
 
 def ordered(bond: Bond, step: Step) -> Bond:

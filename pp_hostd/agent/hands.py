@@ -20,22 +20,14 @@ from pp_hostd.agent.sense.cluster import ClusterAccess
 from pp_hostd.agent.sense.peers import Round
 from pp_hostd.agent.senses import AgentSenses
 from pp_hostd.agent.state import StateFiles
-from pp_hostd.model.bond import (
-    Bond,
-    GateOpened,
-    Look,
-    StepFailed,
-    StoreEnded,
-    WatchdogArmed,
-    WatchdogDisarmed,
-    Written,
-)
+from pp_hostd.model.bond import Bond, GateOpened, Look, StepFailed, StoreEnded, WatchdogArmed, WatchdogDisarmed
 from pp_hostd.model.evidence import Read
 from pp_hostd.model.memory import Decision, Memory
 from pp_hostd.model.node import Node
 from pp_hostd.model.promise import AgentRecord, Armed, Committed, GateClosed
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.verdict import Verdict
+from pp_hostd.model.written import Written
 from pp_hostd.peers.message import MachineReference, Question
 from pp_hostd.peers.signing import Keyring
 from pp_hostd.service.journal import Journal, Message, Priority

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 
+from pp_hostd.model.written import Written
+
 
 class Outcome(enum.Enum):
     """What became of an exchange that did not succeed. The value is the word people see."""
@@ -63,3 +65,14 @@ def is_missing(error: ApiError) -> bool:
 def is_unserved(error: ApiError) -> bool:
     """Whether nothing is served under that path: it says nothing about any object."""
     return error.outcome is Outcome.NOT_FOUND and not is_missing(error)
+
+
+def written_by(error: ApiError) -> Written:
+    """What became of a conditional write that ended so."""
+    if error.may_be_done:
+        return Written.UNKNOWN
+    # The API refuses the uid of another incarnation so in a merge patch, where others call it a conflict.
+    foreign = error.outcome is Outcome.INVALID and "metadata.uid" in error.sentence
+    if error.outcome is Outcome.CONFLICT or foreign or is_missing(error):
+        return Written.CONFLICT
+    return Written.NOT_DONE

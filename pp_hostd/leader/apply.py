@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Callable
 
 from pp_hostd.kube.client import ApiClient, Json
-from pp_hostd.kube.outcome import ApiError
+from pp_hostd.kube.outcome import ApiError, written_by
 from pp_hostd.kube.resources import CONFIG_MAPS, NODES
 from pp_hostd.leader import node_writes
 from pp_hostd.leader.ask import Asking
@@ -17,8 +17,7 @@ from pp_hostd.leader.free import Free
 from pp_hostd.leader.inspection import inspect
 from pp_hostd.leader.machines import ServedMachines
 from pp_hostd.leader.observe import Kind
-from pp_hostd.leader.write import Clock, Unwritten, Watching, Writer, written_by
-from pp_hostd.model.bond import Written
+from pp_hostd.leader.write import Clock, Unwritten, Watching, Writer
 from pp_hostd.model.condemnation import Condemned, NotRequested
 from pp_hostd.model.keys import BACKUP_KEY, NAMESPACE, ROSTER, backup_name
 from pp_hostd.model.remedy import (
@@ -44,6 +43,7 @@ from pp_hostd.model.remedy import (
     WriteRoster,
 )
 from pp_hostd.model.settings import Settings
+from pp_hostd.model.written import Written
 from pp_hostd.peers.signing import Keyring
 
 _Work = Callable[[Any], Awaitable[str]]

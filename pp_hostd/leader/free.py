@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from pp_hostd.kube.client import ApiClient, Json
-from pp_hostd.kube.outcome import ApiError, is_missing
+from pp_hostd.kube.outcome import ApiError, is_missing, written_by
 from pp_hostd.kube.resources import NODES, PODS, VOLUME_ATTACHMENTS, Resource
-from pp_hostd.leader.write import Clock, Writer, written_by
-from pp_hostd.model.bond import Written
+from pp_hostd.leader.write import Clock, Writer
 from pp_hostd.model.remedy import Freeing
+from pp_hostd.model.written import Written
 
 PASS_SECONDS = 10.0
 _MIRROR = "kubernetes.io/config.mirror"

@@ -10,12 +10,12 @@ from pp_hostd.kube.resources import KUBELET_LEASES, LEASES, NODES
 from pp_hostd.leader.machines import ServedMachines
 from pp_hostd.leader.write import Clock, Unwritten
 from pp_hostd.model.backup import back_up
-from pp_hostd.model.bond import Written
 from pp_hostd.model.condemnation import Condemned
 from pp_hostd.model.machine import Machine, parse_machine
 from pp_hostd.model.observed import NodeSeen, parse_node_seen
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.remedy import Inspect, Inspection
+from pp_hostd.model.written import Written
 
 
 async def inspect(client: ApiClient, machines: ServedMachines, step: Inspect, clock: Clock) -> Inspection:

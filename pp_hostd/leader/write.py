@@ -7,9 +7,8 @@ from typing import Callable, Protocol
 
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.deadline import Deadline, TimedOut
-from pp_hostd.kube.outcome import ApiError, Outcome, is_missing
 from pp_hostd.leader.observe import Kind
-from pp_hostd.model.bond import Written
+from pp_hostd.model.written import Written
 
 SEEN_SECONDS = 5.0
 
@@ -58,14 +57,3 @@ class Writer:
         if unchanged or await self._watching.shows(kind, name, version_before, SEEN_SECONDS):
             return ""
         return f"{kind.value} {name} is written, but the watch has not shown it within {SEEN_SECONDS:g} s"
-
-
-def written_by(error: ApiError) -> Written:
-    """What became of a conditional write that ended so."""
-    if error.may_be_done:
-        return Written.UNKNOWN
-    # The API refuses the uid of another incarnation so in a merge patch, where others call it a conflict.
-    foreign = error.outcome is Outcome.INVALID and "metadata.uid" in error.sentence
-    if error.outcome is Outcome.CONFLICT or foreign or is_missing(error):
-        return Written.CONFLICT
-    return Written.NOT_DONE

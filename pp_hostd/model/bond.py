@@ -11,6 +11,7 @@ from typing import Union
 
 from pp_hostd.model.node import Node
 from pp_hostd.model.promise import AgentRecord, Armed, Committed, WatchdogKind
+from pp_hostd.model.written import Written
 
 
 class Gate(enum.Enum):
@@ -20,15 +21,6 @@ class Gate(enum.Enum):
     """Nothing holds the kubelet in this boot: the gate was not in its way when it started."""
     CLOSED = "closed"
     OPEN = "open"
-
-
-class Written(enum.Enum):
-    """What became of a conditional write."""
-
-    DONE = "done"
-    CONFLICT = "conflict"
-    NOT_DONE = "not done"
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Union
 
 from pp_hostd.model.backup import Backup
-from pp_hostd.model.bond import Written
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.observed import NodeSeen
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Member, Roster
+from pp_hostd.model.written import Written
 
 
 class Freeing(enum.Enum):

@@ -9,12 +9,13 @@ import pytest
 
 from pp_hostd.agent.binding import after
 from pp_hostd.agent.plan import FREEING, plan
-from pp_hostd.model.bond import Bond, Gate, StepFailed, Written
+from pp_hostd.model.bond import Bond, Gate, StepFailed
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.ground import Ground
 from pp_hostd.model.promise import AgentRecord, GateClosed, GateKind, Withdrawn
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.step import Disarm, LookAtNode, OpenGate, Step, Store, Wait
+from pp_hostd.model.written import Written
 from tests.agent.test_plan_arming import CLOSED, GROUND, NOW, OLD_PROMISE, PROMISE, PROVEN, SETTINGS, booted, seen
 from tests.agent.test_plan_promise import PROMISED, stored
 from tests.agent.virtual_node import BOOT, HOST, MACHINE, WATCHDOG, electorate, node

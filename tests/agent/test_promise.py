@@ -11,10 +11,11 @@ from pp_hostd.agent.act.promise import read_node, store
 from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.kubeconfig import Kubeconfig
 from pp_hostd.kube.resources import CONFIG_MAPS, NODES
-from pp_hostd.model.bond import StoreEnded, Written
+from pp_hostd.model.bond import StoreEnded
 from pp_hostd.model.keys import AGENT, NAMESPACE, backup_name
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.model.promise import AgentRecord, Armed, Committed, GateClosed, GateKind, WatchdogKind, Withdrawn
+from pp_hostd.model.written import Written
 from tests.agent.objects import boottime, create_our_namespace
 from tests.contract.objects import annotate, config_map, sample, version_of
 from tests.harness.trouble import TroubleServer

@@ -14,16 +14,7 @@ from typing import Callable
 from pp_hostd.agent.binding import standing
 from pp_hostd.agent.driver import Driver, News
 from pp_hostd.model.answer import Answer, Health
-from pp_hostd.model.bond import (
-    Bond,
-    Gate,
-    GateOpened,
-    Look,
-    StoreEnded,
-    WatchdogArmed,
-    WatchdogDisarmed,
-    Written,
-)
+from pp_hostd.model.bond import Bond, Gate, GateOpened, Look, StoreEnded, WatchdogArmed, WatchdogDisarmed
 from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.evidence import PeerAnswered, Read
@@ -36,6 +27,7 @@ from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Electorate, Member, Roster
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.verdict import Verdict
+from pp_hostd.model.written import Written
 
 HOST = "host"
 BOOT = "this-boot"

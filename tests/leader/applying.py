@@ -13,11 +13,11 @@ from pp_hostd.kube.resources import CONFIG_MAPS, NODES, Resource
 from pp_hostd.leader.apply import Apply
 from pp_hostd.leader.observe import Kind
 from pp_hostd.model.backup import Backup, back_up
-from pp_hostd.model.bond import Written
 from pp_hostd.model.keys import NAMESPACE
 from pp_hostd.model.remedy import Remedy, RemedyEnded, RemedyNews
 from pp_hostd.model.settings import Api, Settings
 from pp_hostd.model.settings import Leader as LeaderSettings
+from pp_hostd.model.written import Written
 from tests.agent.objects import SINCE, Home, boottime, until
 from tests.contract.objects import version_of
 from tests.peers.talk import KEYRING

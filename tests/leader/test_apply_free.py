@@ -11,8 +11,8 @@ from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.kubeconfig import Kubeconfig
 from pp_hostd.kube.outcome import ApiError, Outcome
 from pp_hostd.kube.resources import NODES, PODS, VOLUME_ATTACHMENTS, Resource
-from pp_hostd.model.bond import Written
 from pp_hostd.model.remedy import Freed, Freeing, FreeWorkloads
+from pp_hostd.model.written import Written
 from tests.agent.objects import Home, boottime
 from tests.contract.objects import annotate, names_of, pod, sample, uid_of
 from tests.leader.applying import Hands, with_leader

@@ -9,7 +9,6 @@ import pytest
 
 from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.resources import CONFIG_MAPS, NODES, PODS
-from pp_hostd.model.bond import Written
 from pp_hostd.model.keys import NAMESPACE, ROSTER, backup_name
 from pp_hostd.model.remedy import (
     Clear,
@@ -29,6 +28,7 @@ from pp_hostd.model.remedy import (
     WriteRoster,
 )
 from pp_hostd.model.roster import Roster
+from pp_hostd.model.written import Written
 from tests.agent.objects import Home, boottime, create_our_namespace, until
 from tests.contract.objects import config_map, pod, sample, uid_of, version_of
 from tests.harness.trouble import TroubleServer

@@ -13,13 +13,13 @@ from pp_hostd.kube.kubeconfig import Kubeconfig
 from pp_hostd.kube.resources import LEASES, NAMESPACES, NODES, Resource
 from pp_hostd.leader.observe import Kind
 from pp_hostd.model.backup import back_up
-from pp_hostd.model.bond import Written
 from pp_hostd.model.condemnation import Condemned, NotRequested, parse_condemnation
 from pp_hostd.model.keys import AGENT, CONDEMNED
 from pp_hostd.model.machine import parse_machine
 from pp_hostd.model.observed import parse_node_seen
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.remedy import Clear, Condemn, Inspect, Inspected, Inspection, Remedy, RemedyEnded
+from pp_hostd.model.written import Written
 from tests.agent.objects import KINDS, SINCE, Home, boottime
 from tests.contract.objects import annotate, uid_of, version_of
 from tests.leader.applying import Hands, read

@@ -15,12 +15,12 @@ from pp_hostd.agent.witness import ReadOutcome, Witness
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.kubeconfig import Kubeconfig
 from pp_hostd.leader.ask import MAX_OPEN
-from pp_hostd.model.bond import Written
 from pp_hostd.model.condemnation import Condemned
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.remedy import Acknowledged, AskPeers, NotAcknowledged
 from pp_hostd.model.roster import Member
 from pp_hostd.model.settings import Peers, Settings
+from pp_hostd.model.written import Written
 from pp_hostd.peers.message import MachineReference
 from pp_hostd.service.http_port import LIMITS, HttpPort
 from tests.agent.objects import SINCE, Home, boottime, until

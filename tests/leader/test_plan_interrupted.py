@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from pp_hostd.model.bond import Written
 from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.keys import CONDEMNATION_ID
 from pp_hostd.model.remedy import (
@@ -20,6 +19,7 @@ from pp_hostd.model.remedy import (
     Recreate,
     Uncordon,
 )
+from pp_hostd.model.written import Written
 from tests.leader.remediation import BY_DELETION, BY_MARKER, CERTAIN, KINDS, WAIT_SECONDS, after_steps, requested
 from tests.leader.virtual_host import HOST, LABELS, World
 

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pp_hostd.model.bond import Written
 from pp_hostd.model.condemnation import Condemned
 from pp_hostd.model.keys import (
     AGENT,
@@ -25,6 +24,7 @@ from pp_hostd.model.keys import (
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.remedy import Condemn, DeleteNode, MarkFreeing
 from pp_hostd.model.settings import Leader, Settings
+from pp_hostd.model.written import Written
 from tests.leader.virtual_host import HOST, MACHINE_OF_NODE, PEERS, World
 
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]

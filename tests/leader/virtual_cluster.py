@@ -13,7 +13,6 @@ from typing import Any, Callable
 from pp_hostd.leader import node_writes
 from pp_hostd.leader.driver import Driver
 from pp_hostd.model.backup import back_up
-from pp_hostd.model.bond import Written
 from pp_hostd.model.case import Course
 from pp_hostd.model.condemnation import Condemned, NotRequested
 from pp_hostd.model.keys import BACKUP_KEY, CONTROL, ENROLLED, EXTERNAL_REMEDIATION, ROSTER, backup_name
@@ -45,6 +44,7 @@ from pp_hostd.model.remedy import (
     WriteRoster,
 )
 from pp_hostd.model.settings import Settings
+from pp_hostd.model.written import Written
 from tests.leader.virtual_api import Conflict, Json, VirtualApi
 
 Step = tuple[str, Remedy, float]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pp_hostd.agent.sense.api import Clock, backup_exists
 from pp_hostd.kube.client import ApiClient, Json
-from pp_hostd.kube.outcome import ApiError, Outcome, is_missing
+from pp_hostd.kube.outcome import ApiError, is_missing, written_by
 from pp_hostd.kube.resources import NODES
-from pp_hostd.model.bond import Look, StoreEnded, Written
+from pp_hostd.model.bond import Look, StoreEnded
 from pp_hostd.model.keys import AGENT
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.model.promise import AgentRecord
 from pp_hostd.model.record import Unreadable
+from pp_hostd.model.written import Written
 
 
 async def read_node(client: ApiClient, name: str, clock: Clock) -> Look:
@@ -40,21 +41,11 @@ async def store(client: ApiClient, node: Node, record: AgentRecord, clock: Clock
     try:
         reply = parse_node(await client.patch(NODES, node.name, _patch(node, record)))
     except ApiError as error:
-        return StoreEnded(record, node.resource_version, _written(error), clock(), sentence=error.sentence)
+        return StoreEnded(record, node.resource_version, written_by(error), clock(), sentence=error.sentence)
     if isinstance(reply, Unreadable) or reply.agent != record or reply.uid != node.uid:
         sentence = f"patching Node {node.name}: the reply does not show what was written"
         return StoreEnded(record, node.resource_version, Written.UNKNOWN, clock(), sentence=sentence)
     return StoreEnded(record, node.resource_version, Written.DONE, clock(), reply)
-
-
-def _written(error: ApiError) -> Written:
-    if error.may_be_done:
-        return Written.UNKNOWN
-    # The API refuses the uid of another incarnation so in a merge patch, where others call it a conflict.
-    foreign = error.outcome is Outcome.INVALID and "metadata.uid" in error.sentence
-    if error.outcome is Outcome.CONFLICT or foreign or is_missing(error):
-        return Written.CONFLICT
-    return Written.NOT_DONE
 
 
 def _patch(node: Node, record: AgentRecord) -> Json:

@@ -19,7 +19,7 @@ from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.kubeconfig import load
 from pp_hostd.kube.outcome import ApiError, is_missing
 from pp_hostd.kube.resources import CONFIG_MAPS
-from pp_hostd.model.bond import Look, StoreEnded, Written
+from pp_hostd.model.bond import Look, StoreEnded
 from pp_hostd.model.control import Maintenance, parse_control
 from pp_hostd.model.endpoint import parse_endpoint
 from pp_hostd.model.evidence import Read
@@ -28,6 +28,7 @@ from pp_hostd.model.node import Node
 from pp_hostd.model.promise import AgentRecord
 from pp_hostd.model.roster import Roster
 from pp_hostd.model.settings import Settings
+from pp_hostd.model.written import Written
 from pp_hostd.peers.message import MachineReference
 from pp_hostd.service.metric import Metric
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import groupby
 
-from pp_hostd.model.bond import Written
 from pp_hostd.model.case import Case, Term
 from pp_hostd.model.observed import MachineSeen
 from pp_hostd.model.promise import Armed, Committed, GateClosed, GateKind
@@ -25,6 +24,7 @@ from pp_hostd.model.remedy import (
 )
 from pp_hostd.model.roster import Electorate
 from pp_hostd.model.settings import Settings
+from pp_hostd.model.written import Written
 
 PAUSE_SECONDS = 1.0
 """After a step that failed, and between two rounds of questions."""

@@ -1,0 +1,14 @@
+"""What becomes of a write that is conditional on what was read."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Written(enum.Enum):
+    """What became of a conditional write."""
+
+    DONE = "done"
+    CONFLICT = "conflict"
+    NOT_DONE = "not done"
+    UNKNOWN = "unknown"
