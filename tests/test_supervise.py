@@ -98,6 +98,16 @@ def test_a_process_of_the_same_name_replaces_the_first(supervisor: Supervisor) -
     assert supervisor.processes()["one"]["exit"] is None
 
 
+def test_a_process_that_is_killed_is_gone_until_it_is_run_again(supervisor: Supervisor) -> None:
+    supervisor.run("one", FOREVER)
+    (_, pid) = pids_of(supervisor)
+    with expected_to_die([pid], within_seconds=0):
+        supervisor.kill("one")
+    assert supervisor.processes() == {}
+    supervisor.run("one", FOREVER)
+    assert list(supervisor.processes()) == ["one"]
+
+
 def test_what_a_process_printed_and_how_it_ended_can_be_read(supervisor: Supervisor) -> None:
     supervisor.run("failing", [sys.executable, "-c", "import sys; print('first'); sys.exit('last')"])
     eventually(lambda: supervisor.processes()["failing"]["exit"] == 1, "it has ended with status 1")

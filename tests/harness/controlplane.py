@@ -57,14 +57,21 @@ class RealCluster(Cluster):
             raise
         return cluster
 
+    def stop_api(self) -> None:
+        """Kill the API server; the rest goes on, and `start_api` starts it again."""
+        self.supervisor.kill("kube-apiserver")
+
+    def start_api(self) -> None:
+        self._run_apiserver()
+        self._wait_for_definitions()
+
     def forget_history(self) -> None:
         """Compact etcd, and restart the API server, whose watch cache would still know."""
         # A write makes a revision after all that were handed out; the new watch cache begins there or later.
         forgotten = b64encode(b"forgotten").decode()
         revision = self._ask_etcd("put", {"key": forgotten, "value": forgotten})["header"]["revision"]
         self._ask_etcd("compaction", {"revision": revision, "physical": True})
-        self._run_apiserver()
-        self._wait_for_definitions()
+        self.start_api()
 
     def close(self) -> None:
         self._admin.close()

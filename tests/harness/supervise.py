@@ -42,6 +42,10 @@ class Supervisor:
         """Start a process, after killing the one of that name, if there is one."""
         self._ask({"name": name, "argv": list(argv)})
 
+    def kill(self, name: str) -> None:
+        """Kill the process of that name, until it is run again."""
+        self._ask({"name": name, "argv": None})
+
     def processes(self) -> dict[str, dict[str, int | None]]:
         """By name: the `pid` of each process and its `exit` status, None while it runs."""
         processes: dict[str, dict[str, int | None]] = self._ask(None)
@@ -94,7 +98,8 @@ def _serve(directory: Path, processes: dict[str, subprocess.Popen[bytes]]) -> No
             name = request["name"]
             if name in processes:
                 _kill(processes.pop(name))
-            processes[name] = _start(request["argv"], directory / f"{name}.log")
+            if request["argv"]:
+                processes[name] = _start(request["argv"], directory / f"{name}.log")
         _tell({name: {"pid": process.pid, "exit": process.poll()} for name, process in processes.items()})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pp_hostd.kube.resources import NODES
@@ -40,8 +40,9 @@ def now() -> float:
 class LeaderStage:
     """`begin` sets it; what a scenario breaks is mended for the next."""
 
-    def __init__(self, bed: ClusterBed) -> None:
-        self.bed, self.contents = bed, bed.contents
+    def __init__(self, bed: ClusterBed, leading: Sequence[str] = LEADERS) -> None:
+        """Leaders run on the hosts of those names."""
+        self.bed, self.contents, self.leading = bed, bed.contents, leading
         self.leaders: dict[str, Leader] = {}
 
     @classmethod
@@ -52,8 +53,12 @@ class LeaderStage:
             try:
                 yield stage
             finally:
-                for leader in stage.leaders.values():
-                    leader.close()
+                stage.close()
+
+    def close(self) -> None:
+        """End the leaders."""
+        for leader in self.leaders.values():
+            leader.close()
 
     def begin(self) -> list[Host]:
         """All hosts well, and a leader leading."""
@@ -65,7 +70,7 @@ class LeaderStage:
         down = [host.name for host in hosts if not host.is_up()]
         if down:
             self.bed.boot(*down)
-        for name in LEADERS:
+        for name in self.leading:
             if name not in self.leaders or not self.leaders[name].is_running():
                 self.leaders[name] = Leader(self.bed.hosts[name])
         eventually(lambda: all(map(self.is_well, hosts)), "all hosts are well", 60)
@@ -74,7 +79,7 @@ class LeaderStage:
 
     def leader(self) -> str:
         """The host of the leader that holds the Lease and has said so, or nothing."""
-        for name in LEADERS:
+        for name in self.leading:
             if name not in self.leaders or not self.leaders[name].is_running():
                 continue
             lines = [line for line in self.bed.hosts[name].journal() if line.startswith(("leads", "stands by"))]
@@ -140,7 +145,7 @@ class LeaderStage:
         """Wait until a leader's line holds these words; the line."""
 
         def line() -> str:
-            lines = [line for name in LEADERS for line in self.bed.hosts[name].journal()]
+            lines = [line for name in self.leading for line in self.bed.hosts[name].journal()]
             return next((line for line in reversed(lines) if words in line), "")
 
         return eventually(line, f"a leader says {words!r}")

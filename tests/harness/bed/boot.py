@@ -20,6 +20,8 @@ class Boot:
     agent: list[str]
     gate: list[str]
     """The command that ends with 0 once the kubelet may start; empty for a host without one."""
+    kubelet: list[str]
+    """Empty for a stand-in that ticks."""
     run_bytes: int
     """The size of /run."""
     watchdog: dict[str, Any] = field(default_factory=dict)

@@ -36,15 +36,21 @@ class ClusterBed(Bed):
         cluster: Cluster,
         hosts: int = 3,
         *,
+        control_plane: int = 0,
         settings: Mapping[str, Any] | None = None,
         api_servers: int = 1,
         design: Design | None = None,
     ) -> ClusterBed:
-        """Settings are named as in `check-config`; `api.machines` also says what machines the cluster holds."""
+        """So many workers, and hosts of the control plane before them.
+
+        Settings are named as in `check-config`; `api.machines` also says what machines the cluster holds.
+        """
         merged = {**SETTINGS, **(settings or {})}
+        counts = {"control-plane": control_plane, "worker": hosts}
         port = urlsplit(cluster.server).port
         assert port is not None
-        bed = cls([f"worker-{number}" for number in range(1, hosts + 1)], port, api_servers=api_servers, design=design)
+        names = [f"{kind}-{number}" for kind, count in counts.items() for number in range(1, count + 1)]
+        bed = cls(names, port, api_servers=api_servers, design=design)
         try:
             bed._enrol(Contents(cluster, merged.get("api.machines", "node")), merged)
         except BaseException:

@@ -86,14 +86,14 @@ class Contents:
 
     def write_kubeconfig(self, node: str, path: Path, server: str) -> None:
         """That node's credentials."""
-        self._write_kubeconfig(f"{NODE_USER}{node}", (AGENTS, NODE_GROUP), path, server)
+        self.write_credentials(f"{NODE_USER}{node}", (AGENTS, NODE_GROUP), path, server)
 
     def write_leader_kubeconfig(self, path: Path, server: str, user: str = LEADER_USER) -> None:
         """The leaders' credentials; their rights are the group's."""
-        self._write_kubeconfig(user, (LEADERS,), path, server)
+        self.write_credentials(user, (LEADERS,), path, server)
 
-    def _write_kubeconfig(self, user: str, groups: tuple[str, ...], path: Path, server: str) -> None:
-        """Good for an API server whose certificate names this machine only."""
+    def write_credentials(self, user: str, groups: tuple[str, ...], path: Path, server: str) -> None:
+        """A kubeconfig for an API server whose certificate names this machine only."""
         # The embedded API takes its rules when it starts and has none for us: there everybody is an administrator.
         issued = self.cluster.kubeconfig(user, groups if self.cluster.kind == "real" else ("system:masters",))
         config = yaml.safe_load(issued.read_text())
@@ -120,15 +120,23 @@ class Contents:
     def machine(self, node: str) -> Json:
         return self._ask("GET", self._path(self.machines, node))
 
-    def find(self, kind: Resource, name: str) -> Json | None:
-        """A Node or a host's machine, if there is one."""
-        found = self._ask("GET", self._path(kind, name), allowed=(404,))
+    def find(self, kind: Resource, name: str, namespace: str = MACHINE_NAMESPACE) -> Json | None:
+        """A Node, a host's machine or something else, if there is one."""
+        found = self._ask("GET", kind.path(namespace if kind.namespaced else None, name), allowed=(404,))
         return found if found["kind"] == kind.kind else None
+
+    def items(self, kind: Resource, namespace: str | None = None) -> list[Json]:
+        """All of a kind."""
+        found: list[Json] = self._ask("GET", kind.path(namespace))["items"]
+        return found
+
+    def create(self, kind: Resource, body: Json, namespace: str | None = None) -> Json:
+        """What else the cluster is to hold."""
+        return self._ask("POST", kind.path(namespace), {"apiVersion": kind.api_version, "kind": kind.kind, **body})
 
     def backup(self, node: str) -> Json | None:
         """What a leader has backed up of it, if it has."""
-        found = self._ask("GET", CONFIG_MAPS.path(NAMESPACE, backup_name(node)), allowed=(404,))
-        return found if found["kind"] == CONFIG_MAPS.kind else None
+        return self.find(CONFIG_MAPS, backup_name(node), NAMESPACE)
 
     def leader_status(self) -> str:
         """What the leader says of itself."""
@@ -179,7 +187,7 @@ class Contents:
     def _replace(self, kind: Resource, body: Json, namespace: str | None = None) -> Json:
         """Create it, after deleting the one of that name."""
         self._ask("DELETE", kind.path(namespace, body["metadata"]["name"]), allowed=(404,))
-        return self._ask("POST", kind.path(namespace), {"apiVersion": kind.api_version, "kind": kind.kind, **body})
+        return self.create(kind, body, namespace)
 
     def _ask(
         self, verb: str, path: str, body: Json | None = None, allowed: tuple[int, ...] = (), kind: str = ""

@@ -33,6 +33,8 @@ class Design:
     agent: Sequence[str] = field(default_factory=lambda: AGENT_COMMAND)
     gate: Sequence[str] = field(default_factory=lambda: GATE_COMMAND)
     """What ends with 0 once the kubelet may start; empty for a host without a gate."""
+    kubelet: Sequence[str] = ()
+    """What runs once the gate is open; empty for a stand-in that ticks."""
     run_bytes: int = RUN_BYTES
     watchdog: dict[str, Any] = field(default_factory=dict)
     """Fields of `watchdog_device.Behaviour`."""
@@ -64,6 +66,7 @@ class Host:
             "boot_id": self.boot_id,
             "agent": list(self.design.agent),
             "gate": list(self.design.gate),
+            "kubelet": list(self.design.kubelet),
             "run_bytes": self.design.run_bytes,
             "watchdog": {"boot_status": self._boot_status(), **self.design.watchdog},
         }

@@ -29,7 +29,7 @@ def run(boot: Boot, record: Recorder, link: socket.socket) -> NoReturn:
     sysrq = _mount(boot, directory)
     loop = Loop()
     agent = AgentUnit(loop, record, boot.agent)
-    kubelet = KubeletUnit(loop, record, boot.gate)
+    kubelet = KubeletUnit(loop, record, boot.gate, boot.kubelet)
     control = listen(directory / "control")
     commands = {
         **agent.commands(),

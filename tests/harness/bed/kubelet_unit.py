@@ -18,10 +18,11 @@ TICK_SECONDS = 0.1
 class KubeletUnit:
     """Starts when the gate's command has ended with 0, and then lives as long as the host does."""
 
-    def __init__(self, loop: Loop, record: Recorder, gate: list[str]) -> None:
-        self._loop, self._record, self._gate = loop, record, gate
-        self._output = Output(record, "gate")
-        loop.watch(self._output.reader, self._output.read)
+    def __init__(self, loop: Loop, record: Recorder, gate: list[str], kubelet: list[str]) -> None:
+        self._loop, self._record, self._gate, self._kubelet = loop, record, gate, kubelet
+        self._outputs = {name: Output(record, name) for name in ("gate", "kubelet")}
+        for output in self._outputs.values():
+            loop.watch(output.reader, output.read)
 
     def start(self) -> None:
         if not self._gate:
@@ -29,12 +30,12 @@ class KubeletUnit:
             return
         pid = os.fork()
         if pid == 0:
-            or_exit(self._execute_gate)
+            or_exit(lambda: self._execute("gate", self._gate))
         self._loop.adopt(pid, self._on_gate)
 
-    def _execute_gate(self) -> None:
-        self._output.take_over()
-        os.execve(self._gate[0], self._gate, ENVIRONMENT)
+    def _execute(self, unit: str, command: list[str]) -> None:
+        self._outputs[unit].take_over()
+        os.execve(command[0], command, ENVIRONMENT)
 
     def _on_gate(self, status: int) -> None:
         self._record("gate-ended", status=status)
@@ -46,7 +47,7 @@ class KubeletUnit:
     def _start_kubelet(self) -> None:
         pid = os.fork()
         if pid == 0:
-            or_exit(self._tick)
+            or_exit(lambda: self._execute("kubelet", self._kubelet) if self._kubelet else self._tick())
         self._record("kubelet-started", pid=pid)
         self._loop.adopt(pid, lambda status: self._record("kubelet-ended", status=status))
 

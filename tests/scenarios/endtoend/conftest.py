@@ -1,0 +1,16 @@
+"""One site for all of these tests: each begins with all of it well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.scenarios.endtoend.site import Site
+from tests.scenarios.leading import LEADING
+
+
+@pytest.fixture(scope="package")
+def site() -> Iterator[Site]:
+    with Site.on_real_parts({**LEADING, "api.machines": "openshift"}) as site:
+        yield site
