@@ -115,9 +115,10 @@ def _after_answers(
         if each.answer is None or each.peer not in awaited or each.began_at < inquiry.started_at:
             continue
         said, condemnation_id = weigh(each.answer, memory.lifted_id)
-        if (
-            said is Said.HEALTHY and each.began_at > proof_at
-        ):  # rule 3: any "healthy" is proof, dated by the question (rule 1)
+        # Rule 4: the peer's read was made for this host, so what it found lifted this host has seen lifted.
+        memory = replace(memory, lifted_id=max(memory.lifted_id, each.answer.lifted_id))
+        # Rule 3: any "healthy" is proof, dated by the question (rule 1).
+        if said is Said.HEALTHY and each.began_at > proof_at:
             # The next read is due as after a read of one's own, even if one has failed beside the inquiry since.
             due = replace(memory, outage=None, check_at=each.began_at + settings.api.read_interval_seconds)
             return _proven(due, Proof(each.began_at, Source.PEER, each.peer))

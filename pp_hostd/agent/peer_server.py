@@ -86,6 +86,7 @@ class PeerServer:
             answered_by=self._me,
             asked_by=exchange.question.asked_by,
             about=exchange.question.about.subject,
+            lifted_id=statement.lifted_id,
         )
         body = answer.render().encode()
         signature = exchange.answer_signature(body, self.keyring)

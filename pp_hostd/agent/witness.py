@@ -31,6 +31,7 @@ class Statement:
     health: Health
     id: int | None
     token: str
+    lifted_id: int = 0
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Witness:
         if isinstance(condemnation, Condemned):
             self.learned(subject, uid, condemnation.id, now)
         elif isinstance(condemnation, NotCondemned) and self._cleared(subject, uid, began_at):
-            return self._statement(Health.HEALTHY)
+            return replace(self._statement(Health.HEALTHY), lifted_id=condemnation.last_id)
         return self._remembered(subject, uid, now)
 
     def _cleared(self, subject: str, uid: str, began_at: float) -> bool:

@@ -22,7 +22,8 @@ class Answer:
     """One answer, bound to its question by nonce and names.
 
     `id` is there exactly when the answer is "unhealthy": it makes that an acknowledgement (rule 10), and lets the asker
-    set a lifted condemnation aside (rule 4). The token tells whether the peer has forgotten since.
+    set a lifted condemnation aside (rule 4). The token tells whether the peer has forgotten since. `lifted_id` is the
+    last condemnation that the read of a "healthy" has found lifted: the asker has then seen it lifted, too.
     """
 
     health: Health
@@ -32,6 +33,7 @@ class Answer:
     answered_by: str
     asked_by: str
     about: str
+    lifted_id: int = 0
 
     def render(self) -> str:
         return render(
@@ -43,6 +45,7 @@ class Answer:
                 "by": self.answered_by,
                 "to": self.asked_by,
                 "about": self.about,
+                "lifted": self.lifted_id or None,
             }
         )
 
@@ -63,4 +66,5 @@ def _answer(body: object) -> Answer:
         answered_by=fields.text("by", NAME),
         asked_by=fields.text("to", NAME),
         about=fields.text("about", SUBJECT),
+        lifted_id=fields.count("lifted") if health is Health.HEALTHY and "lifted" in fields else 0,
     )

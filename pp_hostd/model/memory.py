@@ -56,8 +56,8 @@ class LastRead:
 @dataclass(frozen=True)
 class Memory:
     """`reading_since` is when the read now under way was ordered. `failed_reads` counts those in a row that bring the
-    next inquiry nearer. `lifted_id` is the highest condemnation that this host has itself seen lifted (rule 4).
-    `condemned_id` is the condemnation that stands, as far as an unarmed host knows."""
+    next inquiry nearer. `lifted_id` is the highest condemnation that this host, or a peer for it, has seen lifted
+    (rule 4). `condemned_id` is the condemnation that stands, as far as an unarmed host knows."""
 
     proof: Proof | None = None
     failed_reads: int = 0

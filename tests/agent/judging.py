@@ -55,8 +55,8 @@ def machine(*, condemned: int | None = None, last_id: int = 0, uid: str = UID) -
     return Machine(None, HOST, uid, "1", condemnation, HOST)
 
 
-def answer(health: Health, id: int | None = None, by: str = "peer-1") -> Answer:
-    return Answer(health, id, "token", "nonce", by, HOST, HOST)
+def answer(health: Health, id: int | None = None, by: str = "peer-1", lifted_id: int = 0) -> Answer:
+    return Answer(health, id, "token", "nonce", by, HOST, HOST, lifted_id)
 
 
 def shows(found: Machine, seconds: Seconds = lambda: 0.125) -> Api:

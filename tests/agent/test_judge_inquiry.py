@@ -16,6 +16,7 @@ from tests.agent.judging import (
     PROVEN,
     START,
     UID,
+    answer,
     answered,
     inquiring,
     machine,
@@ -222,6 +223,13 @@ def test_an_unhealthy_whose_id_the_host_has_seen_lifted_is_api_error(id: int, li
     lived = host(inquiring(lifted_id=5), now=START + 16)
     lived.learn(answered("peer-1", Health.UNHEALTHY, id), answered("peer-2", None))
     assert (lived.verdict.state is State.OUTAGE) is lives
+
+
+def test_what_a_peer_has_read_as_lifted_is_known_lifted() -> None:
+    lived = host(inquiring(lifted_id=3), now=START + 16)
+    lived.learn(PeerAnswered("peer-1", START + 14, START + 15, answer(Health.HEALTHY, lifted_id=5)))
+    assert lived.verdict.state is State.HEALTHY
+    assert lived.memory.lifted_id == 5
 
 
 def test_a_watch_brings_no_news_of_what_the_host_has_seen_lifted() -> None:

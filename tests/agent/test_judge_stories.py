@@ -61,7 +61,8 @@ def tight_settings(draw: st.DrawFn) -> Settings:
         retry_seconds=draw(eighths),
     )
     peers = replace(Settings().peers, rounds=draw(st.integers(1, 8)), round_seconds=round_seconds)
-    loose = replace(Settings(), api=api, peers=peers)
+    leader = replace(Settings().leader, lease_seconds=120.0)  # whatever the reads' deadline
+    loose = replace(Settings(), api=api, peers=peers, leader=leader)
     self_timeout = max(first_inquiry_ends_seconds(loose), later_inquiry_ends_seconds(loose)) + HAIR
     watchdog = replace(loose.watchdog, timeout_seconds=max(2, math.ceil(2 * judgement_gap_seconds(loose))))
     tight = replace(loose, agent=replace(loose.agent, self_timeout_seconds=self_timeout), watchdog=watchdog)

@@ -54,6 +54,10 @@ def test_a_machine_that_is_not_condemned_is_healthy(outcome: Machine) -> None:
     assert said(listed_witness(), outcome, 1, 2) == Statement(Health.HEALTHY, None, "t.0")
 
 
+def test_a_healthy_names_the_last_condemnation_that_was_lifted() -> None:
+    assert said(listed_witness(), machine(NotRequested(7)), 1, 2).lifted_id == 7
+
+
 def test_a_condemned_machine_is_unhealthy_with_its_id() -> None:
     assert said(listed_witness(), condemned(7), 1, 2) == Statement(Health.UNHEALTHY, 7, "t.1")
 

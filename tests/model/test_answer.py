@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -49,6 +50,14 @@ def test_every_other_answer_has_no_id(health: Health) -> None:
     assert parsed.health is health
     assert parsed.id is None
     assert "id" not in json.loads(parsed.render())
+
+
+def test_a_healthy_tells_what_was_lifted_and_nothing_else_does() -> None:
+    healthy = replace(UNHEALTHY, health=Health.HEALTHY, id=None, lifted_id=7)
+    assert json.loads(healthy.render())["lifted"] == 7
+    assert parse_answer(healthy.render()) == healthy
+    assert parse_answer(changed(lifted=7)) == UNHEALTHY
+    assert isinstance(parse_answer(changed(answer="healthy", lifted="7")), Unreadable)
 
 
 @pytest.mark.parametrize(
