@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import Callable
 
+from pp_hostd.model.candidacy import PERIOD_PART
 from pp_hostd.model.settings import Settings
 
 FAILED_READS = 3
@@ -65,6 +66,11 @@ def dead_seconds(settings: Settings) -> float:
 def computed_wait_seconds(settings: Settings) -> float:
     """What the leader must wait at least (rule 11)."""
     return dead_seconds(settings) + settings.leader.margin_seconds
+
+
+def least_lease_seconds(settings: Settings) -> float:
+    """An exchange with the leaders' Lease may take PERIOD_PART of its duration, and that is no less than a read may."""
+    return settings.api.read_deadline_seconds / PERIOD_PART
 
 
 @dataclass(frozen=True)
@@ -135,6 +141,14 @@ SAFE_TIME = Quantity(
     ("leader.safe_time_seconds",),
     lambda settings: settings.leader.safe_time_seconds or math.inf,
 )
+LEAST_LEASE = Quantity(
+    f"{1 / PERIOD_PART:g} times the deadline of a read (a renewal may take {PERIOD_PART:g} of the Lease)",
+    ("api.read_deadline_seconds",),
+    least_lease_seconds,
+)
+LEASE_DURATION = Quantity(
+    "the leaders' Lease", ("leader.lease_seconds",), lambda settings: settings.leader.lease_seconds
+)
 
 INEQUALITIES = (
     Inequality(READ_DEADLINE, READ_INTERVAL, True, "a read is still under way when the next one is due"),
@@ -142,6 +156,7 @@ INEQUALITIES = (
     Inequality(LATER_INQUIRY, SELF_TIMEOUT, False, "every host resets itself when the control plane is what failed"),
     Inequality(TWO_GAPS, WATCHDOG_TIMEOUT, True, "one late judgement is enough to reset a host that is well"),
     Inequality(COMPUTED_WAIT, SAFE_TIME, True, "workloads start elsewhere while the host may still run them"),
+    Inequality(LEAST_LEASE, LEASE_DURATION, True, "a leader loses its Lease when the API is slow, and yet well"),
 )
 
 

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pp_hostd.model.candidacy import Candidacy, Exchange
+from pp_hostd.model.lease import Lease
 from pp_hostd.model.settings import Settings, every_setting
 from pp_hostd.timing import FAILED_READS, INEQUALITIES, Quantity, broken, timeline
 
@@ -44,14 +46,15 @@ def test_the_defaults_contradict_nothing() -> None:
 @pytest.mark.parametrize(
     ("values", "larger", "figures"),
     [
-        ({"api.read_deadline_seconds": 4.5, "agent.self_timeout_seconds": 60.0, "watchdog.timeout_seconds": 12},
-         "api.read_interval_seconds", ("4.5 s", "4 s")),
+        ({"api.read_deadline_seconds": 4.5, "agent.self_timeout_seconds": 60.0, "watchdog.timeout_seconds": 12,
+          "leader.lease_seconds": 30.0}, "api.read_interval_seconds", ("4.5 s", "4 s")),
         ({"agent.self_timeout_seconds": 20.0}, "agent.self_timeout_seconds", ("20 s", "20 s")),
         ({"peers.rounds": 10, "agent.self_timeout_seconds": 42.0}, "agent.self_timeout_seconds", ("42 s", "42 s")),
         ({"watchdog.timeout_seconds": 7}, "watchdog.timeout_seconds", ("8 s", "7 s")),
         ({"leader.safe_time_seconds": 43.0}, "leader.safe_time_seconds", ("44 s", "43 s")),
+        ({"leader.lease_seconds": 9.5}, "leader.lease_seconds", ("10 s", "9.5 s")),
     ],
-    ids=["a read outlasts the interval", "first inquiry", "long outage", "watchdog", "safe time"],
+    ids=["a read outlasts the interval", "first inquiry", "long outage", "watchdog", "safe time", "the Lease"],
 )  # fmt: skip
 def test_each_inequality_is_noticed_alone(values: dict[str, Any], larger: str, figures: tuple[str, str]) -> None:
     (contradiction,) = broken(settings_with(values))
@@ -66,14 +69,15 @@ def test_each_inequality_is_noticed_alone(values: dict[str, Any], larger: str, f
 @pytest.mark.parametrize(
     "values",
     [
-        {"api.read_deadline_seconds": 4.0, "agent.self_timeout_seconds": 60.0, "watchdog.timeout_seconds": 10},
+        {"api.read_deadline_seconds": 4.0, "agent.self_timeout_seconds": 60.0, "leader.lease_seconds": 20.0},
         {"agent.self_timeout_seconds": 20.001},
         {"peers.rounds": 10, "agent.self_timeout_seconds": 42.001},
         {"watchdog.timeout_seconds": 8},
         {"leader.safe_time_seconds": 44.0},
         {"leader.safe_time_seconds": 0.0},
+        {"leader.lease_seconds": 10.0},
     ],
-    ids=["deadline equals interval", "first inquiry", "long outage", "watchdog", "safe time", "computed safe time"],
+    ids=["deadline equals interval", "first inquiry", "long outage", "watchdog", "safe time", "computed", "the Lease"],
 )
 def test_what_just_suffices_is_accepted(values: dict[str, Any]) -> None:
     assert broken(settings_with(values)) == []
@@ -92,6 +96,21 @@ def test_a_proof_from_a_slow_peer_puts_the_next_read_off() -> None:
 
 def test_a_longer_safe_time_is_what_the_leader_waits() -> None:
     assert timeline(settings_with({"leader.safe_time_seconds": 90.0})).leader_acts_seconds == 90
+
+
+def test_a_leader_that_just_suffices_outlives_a_renewal_that_hangs_and_an_api_as_slow_as_a_read_may_be() -> None:
+    slowest, lease = Settings().api.read_deadline_seconds, Lease("1", "me", 10, 0)
+    leader = Candidacy("me", 10.0, lease).held(Exchange.TAKE, lease, sent_at=0.0, now=slowest)
+    exchange, now = leader.next_exchange(slowest)
+    assert exchange is Exchange.RENEW
+    now += leader.exchange_seconds(now)
+    leader = leader.failed(Exchange.RENEW, now, overtaken=False)
+    exchange, now = leader.next_exchange(now)
+    assert exchange is Exchange.LOOK and leader.exchange_seconds(now) >= slowest
+    leader = leader.saw(lease, now + slowest)
+    exchange, now = leader.next_exchange(now + slowest)[0], now + slowest
+    assert exchange is Exchange.RENEW and leader.exchange_seconds(now) >= slowest
+    assert leader.held(Exchange.RENEW, lease, now, now + slowest).acting(now + slowest)
 
 
 @pytest.mark.parametrize("quantity", QUANTITIES, ids=lambda quantity: quantity.name)

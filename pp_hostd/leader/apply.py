@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Mapping
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Callable
 
 from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.outcome import ApiError, written_by
 from pp_hostd.kube.resources import CONFIG_MAPS, NODES
 from pp_hostd.leader import node_writes
-from pp_hostd.leader.ask import Asking
+from pp_hostd.leader.ask import MAX_OPEN_IN_ALL, Asking
 from pp_hostd.leader.free import Free
 from pp_hostd.leader.inspection import inspect
 from pp_hostd.leader.machines import ServedMachines
@@ -45,7 +45,10 @@ from pp_hostd.model.remedy import (
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.written import Written
 from pp_hostd.peers.signing import Keyring
+from pp_hostd.service.ending import end
 
+MAX_UNDER_WAY = 64
+"""So many steps talk to the API at once; others wait, so that there is always a descriptor left for the Lease."""
 _Work = Callable[[Any], Awaitable[str]]
 """From a step to what people should know of it although it is done; ApiError or Unwritten if it is not."""
 
@@ -91,6 +94,14 @@ class Apply:
             HandOver: self._resign,
         }
 
+    @cached_property
+    def _turns(self) -> asyncio.Semaphore:
+        return asyncio.Semaphore(MAX_UNDER_WAY)  # made where it is used: Python 3.9 binds it to the loop that runs
+
+    @cached_property
+    def _questions(self) -> asyncio.Semaphore:
+        return asyncio.Semaphore(MAX_OPEN_IN_ALL)
+
     def start(self, node: str, remedy: Remedy) -> None:
         """Begin the step. RemedyEnded is told last, whatever happens but `close`."""
         task = asyncio.create_task(self._run(node, remedy))
@@ -99,9 +110,7 @@ class Apply:
 
     async def close(self) -> None:
         """Drop what is under way; nothing more is told."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end(self._tasks)
 
     async def write_roster(self, step: WriteRoster) -> str:
         """Why the roster can't be written or seen, or nothing."""
@@ -109,11 +118,12 @@ class Apply:
             return await self._store(ROSTER, {ROSTER: step.roster.render()}, step.resource_version)
         except (ApiError, Unwritten) as error:
             return error.sentence
+        except Exception as error:
+            return f"unforeseen: {error!r}"
 
     async def _run(self, node: str, remedy: Remedy) -> None:
         try:
-            work = self._ask_peers(node, remedy) if isinstance(remedy, AskPeers) else self._works[type(remedy)](remedy)
-            written, sentence = Written.DONE, await work
+            written, sentence = Written.DONE, await self._work(node, remedy)
         except Unwritten as unwritten:
             written, sentence = unwritten.written, unwritten.sentence
         except ApiError as error:
@@ -121,6 +131,12 @@ class Apply:
         except Exception as error:
             written, sentence = Written.UNKNOWN, f"unforeseen: {error!r}"
         self._tell(RemedyEnded(node, remedy, written, self._clock(), sentence))
+
+    async def _work(self, node: str, remedy: Remedy) -> str:
+        if isinstance(remedy, AskPeers):
+            return await self._ask_peers(node, remedy)
+        async with self._turns:
+            return await self._works[type(remedy)](remedy)
 
     async def _cordon(self, step: Cordon) -> str:
         change = partial(node_writes.cordon, condemnation_id=step.id)
@@ -144,6 +160,8 @@ class Apply:
         if node["metadata"]["uid"] != uid or version not in (None, found):
             raise Unwritten(Written.CONFLICT, f"Node {name} is no longer what it was when this was planned")
         patch = change(node)
+        if not patch and version is None:  # else it would be planned again and again until the watch shows it
+            raise Unwritten(Written.CONFLICT, f"Node {name} is so already, and the watch has not shown it yet")
         if not patch:
             return ""
         patch = _conditional(patch, uid, found)
@@ -202,7 +220,7 @@ class Apply:
         return ""
 
     async def _ask_peers(self, node: str, step: AskPeers) -> str:
-        asking = Asking(node, self._own_node, self._settings, self.keyring, self._clock, self._tell)
+        asking = Asking(node, self._own_node, self._settings, self.keyring, self._clock, self._tell, self._questions)
         await asking.ask(step)
         return ""
 

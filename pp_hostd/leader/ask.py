@@ -17,11 +17,14 @@ from pp_hostd.peers.signing import Keyring
 
 MAX_OPEN = 64
 """How many sockets at most, for each node that is asked about."""
+MAX_OPEN_IN_ALL = 256
+"""A process has about 1000 descriptors, and the Lease must be renewed whoever is silent."""
 
 
 @dataclass(frozen=True)
 class Asking:
-    """How peers are asked about the machine of `node`; `tell` is called once for each of them, as answers come."""
+    """How peers are asked about the machine of `node`; `tell` is called once for each of them, as answers come. `turns`
+    are the sockets that all questions share."""
 
     node: str
     asked_by: str
@@ -29,6 +32,7 @@ class Asking:
     keyring: Keyring
     clock: Callable[[], float]
     tell: Callable[[RemedyNews], None]
+    turns: asyncio.Semaphore
 
     async def ask(self, step: AskPeers) -> None:
         """Ends when each peer has answered or let its time pass."""
@@ -41,8 +45,9 @@ class Asking:
         """One peer after the other, until none is left."""
         peers = self.settings.peers
         for peer in waiting:
-            asked_at = self.clock()
-            said = await ask(peer, peers.port, question, self.keyring, deadline_seconds=peers.round_seconds)
+            async with self.turns:
+                asked_at = self.clock()
+                said = await ask(peer, peers.port, question, self.keyring, deadline_seconds=peers.round_seconds)
             self.tell(self._news(peer.name, asked_at, said))
 
     def _news(self, peer: str, asked_at: float, said: Answer | Silence) -> RemedyNews:

@@ -17,6 +17,7 @@ from pp_hostd.leader.election import Election
 from pp_hostd.leader.office import Office
 from pp_hostd.model.settings import Settings
 from pp_hostd.peers.keys import keyring_of
+from pp_hostd.service.ending import end
 from pp_hostd.service.http_port import HttpPort
 from pp_hostd.service.journal import Journal, Message, Priority
 from pp_hostd.service.listening import serve
@@ -63,6 +64,7 @@ class Daemon:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop)
         campaign = asyncio.create_task(self._election.run())
+        campaign.add_done_callback(lambda _: self._wake.set())  # or one that stands by would never hear of its end
         listener = asyncio.create_task(self._listen())
         alive = asyncio.create_task(self._tell_systemd())
         self._notify.ready()
@@ -78,9 +80,7 @@ class Daemon:
             await self._election.resign()
             self._say("ends, and leads no longer")
         finally:
-            for task in (campaign, listener, alive):
-                task.cancel()
-            await asyncio.gather(campaign, listener, alive, return_exceptions=True)
+            await end((campaign, listener, alive))
             self._client.close()
             self._journal.close()
             self._notify.close()

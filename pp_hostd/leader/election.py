@@ -12,7 +12,7 @@ from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.deadline import Deadline, TimedOut
 from pp_hostd.kube.outcome import ApiError, Outcome
 from pp_hostd.kube.resources import LEASES
-from pp_hostd.model.candidacy import Candidacy, Exchange
+from pp_hostd.model.candidacy import NEVER, Candidacy, Exchange
 from pp_hostd.model.keys import NAMESPACE
 from pp_hostd.model.lease import LEASE, given_up_spec, parse_lease, renewed_spec, taken_spec, unheld_spec
 from pp_hostd.model.record import Unreadable
@@ -31,6 +31,8 @@ class Election:
     ) -> None:
         self.trouble = ""
         """Why the last exchange failed, or nothing."""
+        self.resigned_at = NEVER
+        """When it last did so."""
         self._client, self._clock, self._changed = client, clock, changed
         # Never the name of an earlier process: what is in ours was written by us.
         self._candidacy = Candidacy(f"{host}_{os.urandom(8).hex()}", duration_seconds)
@@ -79,7 +81,8 @@ class Election:
 
         For one duration from here on this one does not campaign.
         """
-        self._candidacy = self._candidacy.resigned(self._clock())
+        self.resigned_at = self._clock()
+        self._candidacy = self._candidacy.resigned(self.resigned_at)
         self._tell()
         self._wake.set()
         # A renewal under way may take one period, and giving up another.

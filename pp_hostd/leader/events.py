@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +15,9 @@ from pp_hostd.model.moment import render_moment
 
 SOURCE = "pp-leader"
 MAX_OPEN = 16
-"""So many are under way at most; what comes on top is dropped."""
+"""So many are under way at most; others wait for their turn."""
+MAX_WAITING = 1000
+"""So many wait at most; what comes on top is dropped."""
 MAX_CHARACTERS = 1024
 _CLUSTER_WIDE = "default"
 """The namespace for Events about objects that have none."""
@@ -40,20 +43,22 @@ class Events:
     def __init__(self, client: ApiClient, wallclock: Callable[[], datetime]) -> None:
         self.lost = 0
         self._client, self._wallclock = client, wallclock
-        self._open = 0
+        self._turn, self._waiting = asyncio.Semaphore(MAX_OPEN), 0
 
     async def event(self, about: About, reason: str, sentence: str, *, warning: bool) -> None:
         """Tell it; the same Event once more only counts up. Nothing is raised."""
-        if self._open >= MAX_OPEN:
+        if self._waiting >= MAX_WAITING:
             self.lost += 1
             return
-        self._open += 1
+        event = event_about(about, reason, sentence, warning, self._wallclock())
+        self._waiting += 1
         try:
-            await self._tell(event_about(about, reason, sentence, warning, self._wallclock()), about.namespace)
+            async with self._turn:
+                await self._tell(event, about.namespace)
         except ApiError:
             self.lost += 1
         finally:
-            self._open -= 1
+            self._waiting -= 1
 
     async def _tell(self, event: Json, namespace: str | None) -> None:
         where, name = namespace or _CLUSTER_WIDE, event["metadata"]["name"]

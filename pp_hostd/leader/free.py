@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from pp_hostd.kube.client import ApiClient, Json
-from pp_hostd.kube.outcome import ApiError, is_missing, written_by
+from pp_hostd.kube.outcome import ApiError, written_by
 from pp_hostd.kube.resources import NODES, PODS, VOLUME_ATTACHMENTS, Resource
-from pp_hostd.leader.write import Clock, Writer
+from pp_hostd.leader.inspection import if_there
+from pp_hostd.leader.write import Clock, Unwritten, Writer
+from pp_hostd.model.keys import FREEING
 from pp_hostd.model.remedy import Freeing
 from pp_hostd.model.written import Written
 
@@ -48,13 +50,13 @@ class Free:
     async def run(self, node: str, freeing: Freeing) -> Pass:
         """One pass; what it does not come to is left for the next. ApiError or Unwritten if it can't be told how far
         it came."""
-        over_at = self._clock() + PASS_SECONDS
         if await self._is_back(node, freeing):
             return Pass(0)
+        found = await self._workloads(node, freeing)
         if freeing is Freeing.AWAIT:
-            return Pass(len(await self._workloads(node, freeing)))
-        trouble = ""
-        for each in await self._workloads(node, freeing):
+            return Pass(len(found))
+        trouble, over_at = "", self._clock() + PASS_SECONDS  # from here: however long a list takes, a pass gets further
+        for each in found:
             if each.going:
                 continue
             if not await self._turn(over_at):
@@ -62,19 +64,22 @@ class Free:
             if await self._is_back(node, freeing):
                 return Pass(0)
             trouble = await self._delete(each) or trouble
-        return Pass(sum(not each.going for each in await self._workloads(node, freeing)), trouble)
+        left = {each.uid for each in await self._workloads(node, freeing) if not each.going}
+        if freeing is Freeing.SPARING:  # who tolerates the taint is put there again at once, and no host has run that
+            left &= {each.uid for each in found}
+        return Pass(len(left), trouble)
 
     async def _is_back(self, node: str, freeing: Freeing) -> bool:
-        """Whether a Node that was deleted is there again: its kubelet made it, and the pods are that one's."""
-        if freeing is not Freeing.ALL:
+        """By a read, whatever the watch has shown (rule 12): whether a Node that was deleted is there again. Its
+        kubelet made it, and the pods are that one's. One that stays must bear the marker: Unwritten if it does not."""
+        if freeing is Freeing.AWAIT:
             return False
-        try:
-            await self._client.get(NODES, node)
-        except ApiError as error:
-            if is_missing(error):
-                return False
-            raise
-        return True
+        found = await if_there(self._client.get(NODES, node))
+        if freeing is Freeing.ALL:
+            return found is not None
+        if found is None or FREEING not in (found["metadata"].get("annotations") or {}):
+            raise Unwritten(Written.CONFLICT, f"Node {node} does not bear {FREEING} any more")
+        return False
 
     async def _turn(self, over_at: float) -> bool:
         """Wait for the next deletion's turn, if it comes before the pass is over."""
@@ -112,7 +117,8 @@ class Free:
 
 
 def _pod(freeing: Freeing, pod: Json) -> _Workload | None:
-    return _workload(PODS, pod) if freeing is Freeing.ALL or not _stays(pod) else None
+    stays = freeing is not Freeing.ALL and _stays(pod)
+    return None if stays or (freeing is Freeing.AWAIT and _is_left(pod)) else _workload(PODS, pod)
 
 
 def _attachment(node: str, attachment: Json) -> _Workload | None:
@@ -132,3 +138,13 @@ def _stays(pod: Json) -> bool:
     metadata = pod["metadata"]
     owned = any(owner.get("kind") == "DaemonSet" for owner in metadata.get("ownerReferences") or ())
     return owned or _MIRROR in (metadata.get("annotations") or {})
+
+
+def _is_left(pod: Json) -> bool:
+    """Whether the cluster leaves it where it is: it tolerates every taint, and nobody else has deleted it."""
+    tolerations = pod["spec"].get("tolerations") or ()
+    evicted = all(
+        each.get("key") or each.get("effect", "NoExecute") != "NoExecute" or "tolerationSeconds" in each
+        for each in tolerations
+    )
+    return not evicted and "deletionTimestamp" not in pod["metadata"]

@@ -21,18 +21,18 @@ from pp_hostd.model.written import Written
 async def inspect(client: ApiClient, machines: ServedMachines, step: Inspect, clock: Clock) -> Inspection:
     """What there is, and, while the machine is condemned, the backup. ApiError or Unwritten if that can't be told."""
     began_at = clock()
-    found = await _if_there(machines.get(step.subject))
+    found = await if_there(machines.get(step.subject))
     machine = None if found is None else _machine(found, step.subject)
     if not machines.are_nodes:  # else the one read shows both, and in one state
-        found = await _if_there(client.get(NODES, step.node))
+        found = await if_there(client.get(NODES, step.node))
     node = None if found is None else _node(found, machines.setting)
     condemnation = None if machine is None else machine.condemnation
     backup = back_up(found, condemnation.id) if node is not None and isinstance(condemnation, Condemned) else None
-    lease = await _if_there(client.get(LEASES, step.node, namespace=KUBELET_LEASES))
+    lease = await if_there(client.get(LEASES, step.node, namespace=KUBELET_LEASES))
     return Inspection(began_at, clock(), machine, node, backup, _renewed(lease))
 
 
-async def _if_there(read: Awaitable[Json]) -> Json | None:
+async def if_there(read: Awaitable[Json]) -> Json | None:
     """What is read; None if the API itself says that there is no such object."""
     try:
         return await read

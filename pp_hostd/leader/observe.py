@@ -17,7 +17,7 @@ from pp_hostd.kube.outcome import is_unserved
 from pp_hostd.kube.resources import CONFIG_MAPS, MACHINES, NODES, Resource
 from pp_hostd.kube.watch import Change, ChangeKind, Event, Interrupted, Snapshot, watch
 from pp_hostd.leader.own_config_maps import OwnConfigMaps
-from pp_hostd.leader.sights import Kept, Machines, Nodes, Sight
+from pp_hostd.leader.sights import Fault, Kept, Machines, Nodes, Sight
 from pp_hostd.model.keys import LEADER, NAMESPACE
 from pp_hostd.model.observed import Observed
 
@@ -122,9 +122,9 @@ class Observer:
         return self._nodes.revision + self._machines.revision + self._config_maps.revision
 
     @property
-    def unreadable(self) -> Mapping[str, str]:
-        """The Nodes (by name) and machines (by subject) that can't be read, and why: those of them that were first."""
-        return {**self._nodes.unreadable, **self._machines.unreadable}
+    def faults(self) -> tuple[Mapping[str, Fault], Mapping[str, Fault]]:
+        """Of Nodes (by name) and of machines (by subject), those that were first."""
+        return self._nodes.faults, self._machines.faults
 
     @property
     def trouble(self) -> str:

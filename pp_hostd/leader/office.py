@@ -10,6 +10,7 @@ from typing import Any, Callable
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.resources import MACHINES
 from pp_hostd.leader.apply import Apply
+from pp_hostd.leader.complaints import Complaints
 from pp_hostd.leader.driver import Driver
 from pp_hostd.leader.election import Election
 from pp_hostd.leader.events import About, Events
@@ -23,10 +24,14 @@ from pp_hostd.model.record import Unreadable
 from pp_hostd.model.remedy import Remedy, RemedyEnded, RemedyNews, WriteRoster
 from pp_hostd.model.settings import Settings
 from pp_hostd.peers.signing import Keyring
+from pp_hostd.service.ending import end
 from pp_hostd.service.journal import Journal, Message, Priority
 from pp_hostd.service.metric import Metric
 
+HAND_OVER_AGAIN_SECONDS = 300.0
+"""More than it takes to free a node and give it back."""
 ROSTER_AGAIN_SECONDS = 2.0
+"""Between two looks at the roster. Each goes through all nodes, and each new version makes all of them promise anew."""
 
 
 def wallclock() -> datetime:
@@ -60,7 +65,7 @@ class Office:
             lambda: election.acting_until_at,
             clock,
             wallclock,
-            election.resign,
+            self._hand_over,
             self._heard,
         )
         self._events = Events(client, wallclock)
@@ -68,10 +73,12 @@ class Office:
         self._telling = Telling(
             MACHINES[settings.api.machines][0], journal, self._tell, self._board.note, clock, wallclock
         )
+        self._complaints = Complaints(MACHINES[settings.api.machines][0], journal, self._tell)
         self._driver = Driver(settings, self, self, own_node=node, clock=clock)
         self._news: list[RemedyNews] = []
         self._roster_revision = -1
         self._roster_trouble = ""
+        self._roster_task: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._remedies: dict[tuple[str, str], int] = {}
 
@@ -88,9 +95,7 @@ class Office:
                 await self._sleep(min(due_at, self._election.acting_until_at) - self._clock())
         finally:
             await self._apply.close()
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+            await end(self._tasks)
 
     async def _sleep(self, seconds: float) -> None:
         timer = asyncio.get_running_loop().call_later(max(0.0, seconds), self.wake.set)
@@ -119,20 +124,34 @@ class Office:
         return taken
 
     def nodes_changed(self) -> bool:
+        """One look at a time, and one write: what changes meanwhile is looked at together."""
         revision = self._observer.revision_of_nodes
-        changed, self._roster_revision = revision != self._roster_revision, revision
-        return changed
+        resting = self._roster_task is not None and not self._roster_task.done()
+        if resting or revision == self._roster_revision:
+            return False
+        self._roster_revision = revision
+        self._roster_task = self._begin(self._rest())
+        return True
 
     # The driver's hands.
 
     def start(self, node: str, remedy: Remedy) -> None:
         self._apply.start(node, remedy)
 
+    async def _hand_over(self) -> None:
+        """Not again soon: where nobody else takes the Lease, no node's wait would ever come to its end."""
+        early_seconds = self._election.resigned_at + HAND_OVER_AGAIN_SECONDS - self._clock()
+        if early_seconds > 0:
+            await asyncio.sleep(early_seconds)  # and then it is planned again, if it is still needed
+        else:
+            await self._election.resign()
+
     def write_roster(self, order: WriteRoster) -> None:
-        self._begin(self._write_roster(order))
+        self._roster_task = self._begin(self._write_roster(order))
 
     def show(self, courses: tuple[Course, ...]) -> None:
         self._telling.tell(courses, self._observer.observed)
+        self._complaints.tell(self._observer.observed, self._observer.faults, self._roster_revision)
 
     async def _write_roster(self, order: WriteRoster) -> None:
         trouble = await self._apply.write_roster(order)
@@ -142,9 +161,11 @@ class Office:
             told = f"wrote version {order.roster.version} of the roster"
             self._journal.say(Message.ROSTER_WRITTEN, told, Priority.NOTICE, version=order.roster.version)
         self._roster_trouble = trouble
-        if trouble:
-            await asyncio.sleep(ROSTER_AGAIN_SECONDS)
         self._roster_revision = -1
+        await self._rest()
+
+    async def _rest(self) -> None:
+        await asyncio.sleep(ROSTER_AGAIN_SECONDS)
         self.wake.set()
 
     def _tell(self, about: About, reason: str, sentence: str, warning: bool) -> None:

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from pp_hostd.model.condemnation import NotRequested
+from pp_hostd.model.keys import FREED
 from pp_hostd.model.machine import Machine, parse_machine
 from pp_hostd.model.observed import MachineSeen, NodeSeen, parse_node_seen
 from pp_hostd.model.promise import Armed, Committed
 from pp_hostd.model.record import NAME, OPAQUE, Fields, Unreadable, read
 
-MAX_UNREADABLE = 100
+MAX_FAULTY = 100
 """So many objects of a kind are told of at most."""
 
 Found = TypeVar("Found")
@@ -20,12 +21,21 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Kept(Generic[Found]):
-    """All that is held of one object; `found` is None if it is none of ours. Name and version are empty where the
+    """All that is held of one object; `found` is None if it is none of ours. Name, uid and version are empty where the
     object has none that Kubernetes would give: then it is unreadable too."""
 
     name: str
+    uid: str
     version: str
     found: Found | Unreadable | None
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with an object of this uid, and what to do about it."""
+
+    uid: str
+    sentence: str
 
 
 class Sight(ABC, Generic[Found]):
@@ -36,27 +46,28 @@ class Sight(ABC, Generic[Found]):
 
     def __init__(self, called: str) -> None:
         self.versions: dict[str, str] = {}
-        self.unreadable: dict[str, str] = {}
+        self.faults: dict[str, Fault] = {}
         self.revision = 0
         self._called = called
 
     def keep(self, api_object: object) -> Kept[Found]:
         """What is held of an object of the API."""
         name = read("the name", lambda source: self._name(_metadata(source)), api_object)
+        uid = read("the uid", lambda source: _metadata(source).text("uid", OPAQUE), api_object)
         version = read("the version", lambda source: _metadata(source).text("resourceVersion", OPAQUE), api_object)
-        return Kept(_or_empty(name), _or_empty(version), self._find(api_object))
+        return Kept(_or_empty(name), _or_empty(uid), _or_empty(version), self._find(api_object))
 
     def show(self, kept: Kept[Found]) -> None:
         """This is how the object is now."""
         self.versions[kept.name] = kept.version
         self._take(kept.name, None if isinstance(kept.found, Unreadable) else kept.found)
-        self._tell(kept.name, self._fault(kept.found))
+        self._tell(kept.name, Fault(kept.uid, self._fault(kept.found)))
 
     def show_gone(self, name: str) -> None:
         """It was deleted."""
         self.versions.pop(name, None)
         self._take(name, None)
-        self._tell(name, "")
+        self.faults.pop(name, None)
 
     def begin_anew(self) -> None:
         """Nothing is known any more."""
@@ -64,19 +75,20 @@ class Sight(ABC, Generic[Found]):
             self.show_gone(name)
 
     def troubles(self) -> list[str]:
-        return [f"{self._called} {name or 'without a name'}: {why}" for name, why in self.unreadable.items()]
+        faults = self.faults.items()
+        return [f"{self._called} {name or 'without a name'}: {fault.sentence}" for name, fault in faults]
 
-    def _tell(self, name: str, why: str) -> None:
-        self.unreadable.pop(name, None)
-        if why and len(self.unreadable) < MAX_UNREADABLE:
-            self.unreadable[name] = why
+    def _tell(self, name: str, fault: Fault) -> None:
+        self.faults.pop(name, None)
+        if fault.sentence and len(self.faults) < MAX_FAULTY:
+            self.faults[name] = fault
 
     def _name(self, metadata: Fields) -> str:
         return metadata.text("name", NAME)
 
     def _fault(self, found: Found | Unreadable | None) -> str:
         """What is to be told about the object, or nothing."""
-        return str(found) if isinstance(found, Unreadable) else ""
+        return f"{found}. Correct it: until then it counts as missing" if isinstance(found, Unreadable) else ""
 
     @abstractmethod
     def _find(self, api_object: object) -> Found | Unreadable | None:
@@ -98,6 +110,17 @@ class Nodes(Sight[NodeSeen]):
 
     def _find(self, api_object: object) -> NodeSeen | Unreadable:
         return parse_node_seen(api_object, self._machines)
+
+    def _fault(self, found: NodeSeen | Unreadable | None) -> str:
+        """Also what is wrong inside. A garbled marker of rule 12 is left to the plan, which has a course for it."""
+        if not isinstance(found, NodeSeen):
+            return super()._fault(found)
+        parts: tuple[tuple[object, str], ...] = (
+            (found.node.agent, "It promises nothing. See what pp-hostd says on that host, which writes it anew"),
+            (found.freed, f"It means nothing: remove the annotation {FREED}"),
+            (found.confirmed, f"It means nothing. To confirm it: pp-leader confirm-dead {found.node.name}"),
+        )
+        return "; ".join(f"{part}. {advice}" for part, advice in parts if isinstance(part, Unreadable))
 
     def _take(self, name: str, found: NodeSeen | None) -> None:
         before = self.seen.pop(name, None)
@@ -129,7 +152,7 @@ class Machines(Sight[Machine]):
         if found is not None:
             self.seen[name] = self._stretched(before, found)
         _list(self.requests, name, found is not None and not isinstance(found.condemnation, NotRequested))
-        if (before and before.machine.uid) != (found and found.uid):
+        if (before and (before.machine.uid, before.machine.node)) != (found and (found.uid, found.node)):
             self.revision += 1
 
     def _stretched(self, before: MachineSeen | None, found: Machine) -> MachineSeen:

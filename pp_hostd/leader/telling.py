@@ -123,8 +123,8 @@ class Telling:
 
     def _about(self, course: Course, observed: Observed) -> Iterator[About]:
         seen, machine = observed.nodes.get(course.node), observed.machines.get(course.subject)
-        if seen is not None:
-            yield About(NODES, None, course.node, seen.node.uid)
+        if course.node:  # of one that is missing under its name, as kubelets do
+            yield About(NODES, None, course.node, course.node if seen is None else seen.node.uid)
         if machine is not None and machine.machine.namespace:
             found = machine.machine
             yield About(self._machines, found.namespace, found.name, found.uid)

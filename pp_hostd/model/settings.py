@@ -185,7 +185,8 @@ class Leader:
         15.0,
         unit="seconds",
         allowed=Number(5, 120),
-        consequence="A leader that could not renew its Lease for that long has stopped, and another one may begin.",
+        consequence="A leader that could not renew its Lease for that long has stopped, and another one may begin. It "
+        "must be equal on all leaders: each waits out its own, where a Lease was deleted.",
     )
     start_grace_seconds: float = setting(
         10.0,

@@ -13,7 +13,15 @@ from pp_hostd.model.record import PROSE
 
 def who(name: str = "") -> str:
     """The name given, or the user behind sudo, or the user."""
-    return one_line(name or os.environ.get("SUDO_USER") or pwd.getpwuid(os.getuid()).pw_name)
+    return one_line(name or os.environ.get("SUDO_USER") or user_name(os.getuid()))
+
+
+def user_name(uid: int) -> str:
+    """Their name, or, as in a container that knows nobody, the number."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"uid-{uid}"
 
 
 def one_line(text: str) -> str:

@@ -11,6 +11,7 @@ from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.kubeconfig import Kubeconfig
 from pp_hostd.kube.outcome import ApiError, Outcome
 from pp_hostd.kube.resources import NODES, PODS, VOLUME_ATTACHMENTS, Resource
+from pp_hostd.model.keys import FREEING
 from pp_hostd.model.remedy import Freed, Freeing, FreeWorkloads
 from pp_hostd.model.written import Written
 from tests.agent.objects import Home, boottime
@@ -89,7 +90,7 @@ async def test_of_a_node_that_is_there_again_nothing_is_deleted(home: Home, hand
 
 
 async def test_of_a_node_that_stays_what_belongs_to_it_is_spared(home: Home, hands: Hands, unique: str) -> None:
-    await home.client.create(NODES, sample(NODES, unique))
+    await home.client.create(NODES, sample(NODES, unique, annotations={FREEING: "7"}))
     await fill(home, unique)
     assert await freed(hands, unique, Freeing.SPARING) == 0
     assert await pods(home) == ["daemon", "elsewhere", "mirror"]

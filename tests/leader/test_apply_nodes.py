@@ -14,6 +14,7 @@ from pp_hostd.model.condemnation import NotRequested, parse_condemnation
 from pp_hostd.model.keys import CONFIRMED_DEAD
 from pp_hostd.model.observed import NodeSeen, parse_node_seen
 from pp_hostd.model.remedy import Complete, Cordon, DeleteNode, MarkFreeing, Recreate, Remedy, Uncordon
+from pp_hostd.model.written import Written
 from tests.agent.objects import Home
 from tests.contract.objects import annotate, annotations_of, sample, uid_of, version_of
 from tests.leader.applying import Hands, backup_of, read
@@ -155,7 +156,11 @@ async def test_a_node_that_came_back_by_itself_is_completed_once(hands: Hands, c
     assert taints_of(after).keys() == {"example.com/gpu", "node.kubernetes.io/not-ready"}
     assert after["spec"]["podCIDR"] == "10.1.0.0/24"
     assert (await seen(client, unique)).freed == 7
-    await hands.done(Complete(backup, uid_of(back)))
+    ended = await hands.do(Complete(backup, uid_of(back)))
+    assert (ended.written, ended.sentence) == (
+        Written.CONFLICT,
+        f"Node {unique} is so already, and the watch has not shown it yet",
+    )
     assert await client.get(NODES, unique) == after
     assert len(hands.shown) == 1
 

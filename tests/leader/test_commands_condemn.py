@@ -15,7 +15,7 @@ from pp_hostd.model.control import Pause
 from pp_hostd.model.keys import AGENT, CONDEMNATION_ID, EXTERNAL_REMEDIATION
 from pp_hostd.model.promise import Committed
 from tests.agent.objects import KINDS
-from tests.contract.objects import annotate
+from tests.contract.objects import annotate, sample
 from tests.leader.access.attempts import Attempt
 from tests.leader.desk import WHEN, Desk, Said, any_desk, desk
 
@@ -63,7 +63,8 @@ def test_a_request_is_made_and_taken_back_and_the_last_id_stays(any_desk: Desk, 
     assert event["message"] == "eve asks for its remediation: it smokes"
     absolved = target.run("absolve")
     assert (absolved.code, absolved.complaint) == (0, "")
-    assert "uncordons Node" in absolved.prose
+    assert "the leader undoes" in absolved.prose
+    assert "Now nobody leads" in absolved.prose
     assert target.condemnation() == NotRequested(6)
 
 
@@ -152,6 +153,17 @@ def test_the_name_typed_back_is_enough(target: Target) -> None:
     with target.desk.asked("condemn", target.name, "--machines", "node") as dialogue:
         assert dialogue.answer(f"{target.name}\n").code == 0
     assert target.condemnation() == Requested(0)
+
+
+@pytest.mark.parametrize("machines", KINDS)
+def test_a_machine_that_is_replaced_while_the_person_is_asked_is_not_asked_for(desk: Desk, machines: str) -> None:
+    target = Target(desk, machines)
+    with desk.asked("condemn", target.name, "--machines", machines) as dialogue:
+        desk.remove(target.kind, target.name, target.namespace)
+        desk.world.create(target.kind, "", sample(target.kind, target.name), target.namespace)
+        refused = dialogue.answer(f"{target.name}\n")
+    assert (refused.code, "was replaced meanwhile" in refused.complaint) == (2, True)
+    assert target.condemnation() == NotRequested(0)
 
 
 def test_an_interrupted_question_ends_quietly(target: Target) -> None:

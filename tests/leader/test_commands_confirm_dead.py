@@ -77,6 +77,21 @@ def test_a_word_about_a_boot_that_is_over_is_not_written(desk: Desk, name: str) 
     assert CONFIRMED_DEAD not in annotations_of(desk.world, NODES, name)
 
 
+def test_the_word_of_the_first_who_gave_it_stays(desk: Desk, name: str) -> None:
+    for person in ("adam", "eve"):
+        said = desk.run("confirm-dead", name, "--machines", "node", "--yes", "--who", person)
+        assert said.code == 0
+    assert said.prose.startswith("Nothing to do: adam has confirmed it at 2")
+    assert confirmation(desk, name).who == "adam"
+
+
+def test_a_word_about_an_earlier_boot_is_given_anew(desk: Desk, name: str) -> None:
+    assert desk.run("confirm-dead", name, "--machines", "node", "--yes", "--who", "adam").code == 0
+    desk.annotate(name, **{AGENT: GateClosed("boot-2", GateKind.HOLD).render()})
+    assert desk.run("confirm-dead", name, "--machines", "node", "--yes", "--who", "eve").code == 0
+    assert (confirmation(desk, name).who, confirmation(desk, name).boot) == ("eve", "boot-2")
+
+
 def test_another_name_typed_back_changes_nothing(desk: Desk, name: str) -> None:
     with desk.asked("confirm-dead", name, "--machines", "node") as dialogue:
         assert dialogue.answer("host\n").code == 2

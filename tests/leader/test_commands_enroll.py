@@ -7,6 +7,7 @@ import shutil
 import stat
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -16,7 +17,9 @@ import yaml
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.kubeconfig import load
 from pp_hostd.kube.resources import CONFIG_MAPS, NODES
-from pp_hostd.leader.commands.peer_key import PEER_KEY, SECRETS
+from pp_hostd.leader.access.policies import SECRETS
+from pp_hostd.leader.commands.certificate import REQUESTS
+from pp_hostd.leader.commands.peer_key import PEER_KEY
 from pp_hostd.model.keys import AGENT, ENROLLED, NAMESPACE
 from pp_hostd.model.lease import LEASE
 from pp_hostd.peers.keys import load_keyring
@@ -94,6 +97,31 @@ def test_where_nobody_signs_it_says_so_in_time_and_what_else_there_is(desk: Desk
 
 
 @pytest.mark.usefixtures("fresh")
+def test_a_request_that_somebody_denies_is_not_waited_for(desk: Desk, tmp_path: Path) -> None:
+    command = ["enroll", "worker-1", "--out", str(tmp_path / "out"), "--wait", "3600"]
+    with ThreadPoolExecutor() as pool:
+        enrolling = pool.submit(desk.run, *command)
+        before = {each["metadata"]["name"] for each in requests_of(desk)}
+        eventually(lambda: approved(desk) - before, "the request is approved")
+        [name] = approved(desk) - before
+        failed = {"type": "Failed", "status": "True", "reason": "Broken", "message": "the signer is ill"}
+        conditions = [*desk.world.read(REQUESTS, name)["status"]["conditions"], failed]
+        status = {"status": {"conditions": conditions}}
+        assert desk.world.make(Attempt("patch", REQUESTS, name, status, subresource="status")).ok
+        refused(enrolling.result(), because=f"{name} is failed (Broken: the signer is ill)")
+    assert (enrolled(desk), (tmp_path / "out").exists()) == ({}, False)
+
+
+def requests_of(desk: Desk) -> list[Json]:
+    items: list[Json] = desk.world.make(Attempt("list", REQUESTS, "")).json()["items"]
+    return items
+
+
+def approved(desk: Desk) -> set[str]:
+    return {each["metadata"]["name"] for each in requests_of(desk) if each["status"].get("conditions")}
+
+
+@pytest.mark.usefixtures("fresh")
 def test_the_files_work_for_that_nodes_promise_and_nothing_more(signed: Desk, tmp_path: Path) -> None:
     said = signed.run("enroll", "worker-1", "--out", str(tmp_path))
     assert (said.code, said.complaint) == (0, "")
@@ -166,7 +194,7 @@ def test_a_leader_gets_the_leaders_rights_and_the_same_key(signed: Desk, tmp_pat
 def for_kubelets(desk: Desk) -> Iterator[None]:
     assert desk.run("install", "--agents-use", "kubelet").code == 0
     yield
-    assert desk.run("install").code == 0
+    assert desk.run("install", "--agents-use", "certificate").code == 0
 
 
 @pytest.mark.usefixtures("fresh", "for_kubelets")

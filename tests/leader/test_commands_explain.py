@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from dataclasses import replace
 from datetime import timedelta
@@ -124,6 +125,14 @@ def test_the_command_reads_it_all_from_the_cluster(desk: Desk) -> None:
     assert f"Node {name} is there. It is enrolled. Its agent has promised: T 22 s" in said.prose
     assert "44 s after that" in said.prose
     assert max(map(len, said.output.splitlines())) <= 80
+
+
+def test_programs_get_the_sentences_as_json(desk: Desk) -> None:
+    name = "told-as-json"
+    desk.enrol(name)
+    said = json.loads(desk.run("explain", name, "--machines", "node", "--json").output)
+    assert said["node"] == name
+    assert said["sentences"][0] == f"Node {name} is there. It is enrolled."
 
 
 def test_a_missing_node_is_explained_from_its_backup(desk: Desk) -> None:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 
 from pp_hostd.kube.client import Json
-from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, NODES
+from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, NODES, OPENSHIFT_MACHINES
 from pp_hostd.model.backup import Backup
+from pp_hostd.model.condemnation import Condemned
 from pp_hostd.model.keys import BACKUP_KEY, CONDEMNATION_ID, FREED, NAMESPACE, backup_name
 from pp_hostd.model.lease import LEASE, renewed_spec
 from tests.contract.objects import sample
 from tests.leader.access.attempts import Attempt
-from tests.leader.desk import Desk, desk
+from tests.leader.desk import WHEN, Desk, desk
 
 __all__ = ["desk"]
 
@@ -62,6 +64,16 @@ def test_the_node_is_back_with_all_that_it_had_and_our_marks(desk: Desk, machine
     assert has_backup(desk)
 
 
+def test_a_machine_that_is_still_condemned_is_told_of(desk: Desk) -> None:
+    annotated = {"example.com/owner": "adam", "machine.openshift.io/machine": "default/lost"}
+    store(desk, replace(BACKUP, annotations=annotated).render())
+    condemned = sample(OPENSHIFT_MACHINES, "lost", **Condemned(7, WHEN).render())
+    desk.world.create(OPENSHIFT_MACHINES, "", condemned, "default")
+    said = desk.run("restore", "lost", "--machines", "openshift")
+    assert (said.code, "pp-leader absolve lost" in said.prose) == (0, True)
+    desk.remove(OPENSHIFT_MACHINES, "lost", "default")
+
+
 def test_the_backup_is_dropped_on_demand(desk: Desk) -> None:
     assert desk.run("restore", *LOST, "--drop-backup").code == 0
     assert not has_backup(desk)
@@ -75,6 +87,13 @@ def test_a_node_that_is_there_is_left_alone_and_what_it_lacks_is_named(desk: Des
     assert "Of its backup it lacks: annotation example.com/owner, spec.taints." in refused.complaint
     assert desk.world.read(NODES, "lost") == before
     assert has_backup(desk)
+
+
+def test_run_again_it_says_how_to_drop_a_backup_that_is_used_up(desk: Desk) -> None:
+    assert desk.run("restore", *LOST).code == 0
+    again = desk.run("restore", *LOST, "--drop-backup")
+    assert (again.code, has_backup(desk)) == (2, True)
+    assert "It has all that is in its backup. To drop that now: kubectl delete configmap" in again.complaint
 
 
 def test_a_backup_that_can_not_be_read_restores_nothing(desk: Desk) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import stat
 from collections.abc import Iterator
 from contextlib import closing
@@ -12,8 +14,9 @@ import pytest
 
 from pp_hostd.errors import UserError
 from pp_hostd.kube.resources import CONFIG_MAPS
+from pp_hostd.leader.access.policies import SECRETS
 from pp_hostd.leader.commands.administrator import Administrator
-from pp_hostd.leader.commands.peer_key import PEER_KEY, SECRETS, PeerKeys, Phase, fresh_key, parse_peer_keys
+from pp_hostd.leader.commands.peer_key import PEER_KEY, PeerKeys, Phase, fresh_key, parse_peer_keys
 from pp_hostd.leader.commands.rotate_key import moved
 from pp_hostd.model.keys import NAMESPACE, ROSTER
 from pp_hostd.model.roster import Member, Roster
@@ -75,7 +78,7 @@ def test_told_so_it_goes_on_step_by_step_and_writes_each_hosts_file(desk: Desk, 
     store(desk, STEPS[0])
     file, seen = tmp_path / "peer.key", []
     for _ in range(4):
-        assert desk.run("rotate-key", "next", "--out", str(file)).code == 0
+        assert desk.run("rotate-key", "next", "--unasked", "--out", str(file)).code == 0
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         assert load_keyring(str(file)).keys
         seen.append(file.read_text().split())
@@ -108,11 +111,14 @@ async def test_asked_a_host_shows_how_far_it_is(
         (tmp_path / "c.toml").write_text(f"[peers]\nport = {port.number}\n")
 
         def run(*arguments: str) -> Said:
-            return desk.run("rotate-key", *arguments, "--ask", "--config", str(tmp_path / "c.toml"))
+            return desk.run("rotate-key", *arguments, "--config", str(tmp_path / "c.toml"))
 
-        shown = await asyncio.to_thread(run)
+        shown = await asyncio.to_thread(run, "--ask")
+        as_json = await asyncio.to_thread(run, "--ask", "--json")
         moved = await asyncio.to_thread(run, "next")
     assert (shown.code, f"peer {sentence}" in shown.prose) == (0, True)
+    told = json.loads(as_json.output)
+    assert (told["phase"], told["hosts"]["peer"].startswith(sentence)) == (keys.phase.value, True)
     ready = sentence.startswith("as it")
     assert moved.code == (0 if ready else 2)
     assert (stored(desk).phase is keys.phase) is not ready
@@ -126,11 +132,45 @@ def test_a_step_that_somebody_else_has_taken_is_not_taken_twice(desk: Desk) -> N
     assert stored(desk) == STEPS[2]
 
 
-def test_without_a_roster_nobody_is_asked(desk: Desk) -> None:
+def test_no_step_is_taken_whose_file_can_not_be_written(desk: Desk, tmp_path: Path) -> None:
+    """Whoever tries again with a better name would take two."""
+    store(desk, STEPS[1])
+    refused = desk.run("rotate-key", "next", "--unasked", "--out", str(tmp_path / "missing" / "peer.key"))
+    assert (refused.code, "can't be written" in refused.complaint) == (2, True)
+    assert stored(desk) == STEPS[1]
+
+
+def test_what_is_no_file_is_not_replaced_by_one(desk: Desk, tmp_path: Path) -> None:
+    """As /dev/stdout would be, by root."""
+    store(desk, STEPS[1])
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "link").symlink_to(tmp_path / "fifo")
+    for name in ("fifo", "link"):
+        refused = desk.run("rotate-key", "next", "--unasked", "--out", str(tmp_path / name))
+        assert (refused.code, "is no regular file" in refused.complaint) == (2, True)
+    assert ((tmp_path / "fifo").is_fifo(), (tmp_path / "link").is_symlink()) == (True, True)
+    assert stored(desk) == STEPS[1]
+
+
+def test_a_step_that_is_taken_once_more_by_mistake_is_refused_while_hosts_are_behind_or_away(
+    desk: Desk, tmp_path: Path
+) -> None:
+    store(desk, STEPS[1])
+    away = Member("away", None, "127.0.0.1", "uid-1", 3, None)
+    desk.store(ROSTER, {ROSTER: Roster.of(3, 3, [away]).render()})
+    (tmp_path / "c.toml").write_text("[peers]\nport = 1\n")
+    refused = desk.run("rotate-key", "next", "--config", str(tmp_path / "c.toml"))
+    assert (refused.code, "not so far: away" in refused.complaint, "--unasked" in refused.complaint) == (2, True, True)
+    assert stored(desk) == STEPS[1]
+
+
+@pytest.mark.parametrize("arguments", [["--ask"], ["next"]])
+def test_without_a_roster_nobody_is_asked(desk: Desk, arguments: list[str]) -> None:
     store(desk, STEPS[0])
     desk.remove(CONFIG_MAPS, ROSTER)
-    said = desk.run("rotate-key", "--ask")
+    said = desk.run("rotate-key", *arguments)
     assert (said.code, "without a roster nobody can be asked" in said.complaint) == (2, True)
+    assert stored(desk) == STEPS[0]
 
 
 def test_before_the_first_enrolment_there_is_no_key(desk: Desk) -> None:

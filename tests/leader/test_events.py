@@ -12,8 +12,8 @@ import pytest
 
 from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.resources import EVENTS, NODES, OPENSHIFT_MACHINES
-from pp_hostd.leader.events import MAX_OPEN, About, Events
-from tests.agent.objects import SINCE, running
+from pp_hostd.leader.events import MAX_OPEN, MAX_WAITING, About, Events
+from tests.agent.objects import SINCE, running, until
 from tests.harness.trouble import TroubleServer
 from tests.kube.conftest import Dial
 
@@ -82,12 +82,21 @@ async def test_an_event_that_cannot_be_written_is_counted(client_of: Callable[[s
     assert events.lost == 1
 
 
+async def test_many_at_once_are_all_told_some_of_them_later(client: ApiClient, about: About, namespace: str) -> None:
+    events = Events(client, lambda: SINCE)
+    told = [events.event(about, "Refused", str(number), warning=True) for number in range(2 * MAX_OPEN)]
+    await asyncio.gather(*told)
+    assert len(await told_of(client, about.uid, namespace)) == 2 * MAX_OPEN
+    assert events.lost == 0
+
+
 async def test_of_too_many_at_once_the_rest_is_dropped(trouble: TroubleServer, dial: Dial) -> None:
-    events = Events(dial(trouble.listen("silent").url), lambda: SINCE)
+    port = trouble.listen("silent")
+    events = Events(dial(port.url), lambda: SINCE)
     async with AsyncExitStack() as stack:
-        for number in range(MAX_OPEN):
+        for number in range(MAX_WAITING):
             await stack.enter_async_context(running(events.event(NODE, "Freed", str(number), warning=False)))
         await asyncio.sleep(0)
-        assert events.lost == 0
         await events.event(NODE, "Freed", "one too many", warning=False)
         assert events.lost == 1
+        await until(lambda: len(port.requests) == MAX_OPEN, "as many as may be are under way")

@@ -79,8 +79,10 @@ async def test_machines_that_can_not_be_read_are_told_of_and_hide_no_other(own_c
     async with running(observer.run()):
         await until(lambda: observer.ready, "everything is listed")
     assert list(observer.observed.machines) == ["default/good"]
-    assert len(observer.unreadable) == MAX_TOLD + 5
-    assert observer.unreadable["default/bad-0"].startswith("the machine is unreadable: name is ''")
+    of_nodes, of_machines = observer.faults
+    assert (len(of_nodes), len(of_machines)) == (0, MAX_TOLD + 5)
+    assert of_machines["default/bad-0"].sentence.startswith("the machine is unreadable: name is ''")
+    assert of_machines["default/bad-0"].uid
     assert observer.trouble.startswith("machine default/bad-0: the machine is unreadable: name is ''")
     assert observer.trouble.endswith("; and 5 more")
     client.close()

@@ -109,8 +109,17 @@ def test_a_condemnation_that_cant_be_read_condemns_nobody(machines: str, annotat
     world.annotate_machine(world.subject, **annotations)
     told = world.held(100.0)
     assert "the condemnation is unreadable" in told
-    assert "Remove the annotation and the label, and ask again" in told
+    assert "To make it readable: pp-leader absolve x" in told
     assert not world.steps()
+
+
+def test_a_condemnation_that_cant_be_read_of_a_machine_that_no_node_names_is_told_of() -> None:
+    world = World()
+    world.annotate_node(HOST, **{"machine.openshift.io/machine": "machines/another"})
+    world.annotate_machine(world.subject, **{EXTERNAL_REMEDIATION: "", CONDEMNATION_ID: "one"})
+    told = world.held(60.0)
+    assert "Remove host.metal3.io/external-remediation and the label" in told
+    assert "set pp-hostd.io/condemnation-id to a number that is larger than any before" in told
 
 
 def test_a_label_without_a_condemnation_is_told_of() -> None:
@@ -152,7 +161,7 @@ def test_a_machine_without_a_node_is_told_of() -> None:
     world.api.patch("machines", world.subject, {"status": {"nodeRef": None}})
     world.request()
     world.held(60.0)
-    assert "the Machine has no nodeRef" in world.course("")
+    assert "Machine machines/x has no nodeRef" in world.course("")
 
 
 def test_a_machine_whose_node_is_missing_is_told_of() -> None:
@@ -173,7 +182,7 @@ def test_of_two_machines_only_the_one_counts_that_the_node_names(subject: str, b
         world.request()
         world.run(lambda: bool(world.steps(DeleteNode)))
     else:
-        assert f"names another machine: {world.subject}" in world.held(60.0)
+        assert f"{subject} refers to Node x, and that Node names {world.subject}. Correct" in world.held(60.0)
         assert not world.steps()
     assert not [step for step in world.steps(Condemn) if getattr(step, "subject", "") == subject]
 
@@ -194,7 +203,7 @@ def test_of_two_nodes_only_the_one_counts_that_the_machine_names() -> None:
     world.request()
     world.run(lambda: bool(world.steps(AskPeers)))
     world.api.patch("machines", world.subject, {"status": {"nodeRef": {"name": "another"}}})
-    assert "that Machine refers to another Node: another" in world.held(200.0)
+    assert "Node x names Machine machines/x, and that refers to Node another. Correct" in world.held(200.0)
 
 
 def test_a_node_that_names_no_machine_is_left_alone() -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from pp_hostd.kube.client import Json
 from pp_hostd.leader.own_config_maps import OwnConfigMaps
-from pp_hostd.leader.sights import MAX_UNREADABLE, Machines, Nodes, Sight
+from pp_hostd.leader.sights import MAX_FAULTY, Machines, Nodes, Sight
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.control import Pause
-from pp_hostd.model.keys import AGENT, BACKUP_KEY, CONTROL, ENROLLED, PAUSED, ROSTER, backup_name
+from pp_hostd.model.keys import AGENT, BACKUP_KEY, CONFIRMED_DEAD, CONTROL, ENROLLED, FREED, PAUSED, ROSTER, backup_name
 from pp_hostd.model.promise import Armed, Committed, GateKind, WatchdogKind
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Member, Roster
@@ -51,7 +51,8 @@ def test_a_node_that_becomes_garbage_is_not_there_until_it_can_be_read_again() -
     nodes.show(nodes.keep({**api_object("worker-1", 2), "spec": {"taints": "many"}}))
     assert "worker-1" not in nodes.seen
     assert nodes.versions["worker-1"] == "2"
-    assert nodes.troubles() == ["Node worker-1: the Node is unreadable: taints is 'many', not a list"]
+    (trouble,) = nodes.troubles()
+    assert trouble.startswith("Node worker-1: the Node is unreadable: taints is 'many', not a list. Correct it")
     nodes.show(nodes.keep(api_object("worker-1", 3)))
     assert nodes.seen["worker-1"].node.resource_version == "3"
     assert nodes.troubles() == []
@@ -75,12 +76,32 @@ def test_a_machine_with_another_uid_is_another_stretch() -> None:
     assert machines.revision > revision
 
 
+def test_the_node_of_a_machine_is_of_interest_to_the_roster_and_nothing_else_of_its_status() -> None:
+    machines, revisions = Machines(), []
+    for status in ({}, {"nodeRef": {"name": "x"}}, {"nodeRef": {"name": "x"}, "phase": "Running"}):
+        machines.show(machines.keep({**api_object("x", namespace="metal"), "status": status}))
+        revisions.append(machines.revision)
+    assert revisions == [1, 2, 2]
+
+
+def test_what_is_wrong_inside_of_a_node_is_told_of_with_its_uid_and_what_to_do() -> None:
+    nodes = Nodes("node")
+    garbled = {AGENT: "{", FREED: "soon", CONFIRMED_DEAD: "yes"}
+    nodes.show(nodes.keep(api_object("worker-1", annotations=garbled)))
+    assert nodes.seen["worker-1"].node.uid == nodes.faults["worker-1"].uid == "uid-of-worker-1"
+    sentence = nodes.faults["worker-1"].sentence
+    for words in ("the agent's record is unreadable", f"remove the annotation {FREED}", "confirm-dead worker-1"):
+        assert words in sentence
+    nodes.show(nodes.keep(api_object("worker-1", 2)))
+    assert nodes.faults == {}
+
+
 def test_of_thousands_that_can_not_be_read_some_are_told_of() -> None:
     machines = Machines()
     names = [f"worker-{number}" for number in range(5000)]
     for name in names:
         machines.show(machines.keep({**api_object(name, namespace="metal"), "status": []}))
-    assert len(machines.unreadable) == MAX_UNREADABLE
+    assert len(machines.faults) == MAX_FAULTY
     for name in names:
         machines.show_gone(f"metal/{name}")
     assert machines.troubles() == []
@@ -93,7 +114,7 @@ def test_a_list_begins_a_stretch_for_every_machine_and_forgets_what_is_not_liste
     machines.show(machines.keep({"metadata": {"name": "bad"}}))
     before = machines.seen["stays"].stretch
     machines.begin_anew()
-    assert (machines.seen, machines.versions, machines.unreadable) == ({}, {}, {})
+    assert (machines.seen, machines.versions, machines.faults) == ({}, {}, {})
     machines.show(machines.keep(api_object("stays")))
     assert machines.seen["stays"].stretch != before
 

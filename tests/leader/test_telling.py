@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from pp_hostd.kube.resources import OPENSHIFT_MACHINES
+from pp_hostd.kube.resources import NODES, OPENSHIFT_MACHINES
 from pp_hostd.leader.events import About
 from pp_hostd.leader.telling import TELL_AGAIN_SECONDS, Telling
 from pp_hostd.model.case import Course, Stage
@@ -121,8 +121,13 @@ def test_the_end_is_told_and_how_long_it_took(desk: Desk) -> None:
     assert 'pp_leader_nodes{stage="waiting"} 0.0' in figures
 
 
-def test_what_is_gone_is_told_of_no_object_that_is_not_there(desk: Desk) -> None:
-    course = Course("y", "", Stage.FREEING, "frees its workloads")
+def test_a_node_that_is_missing_is_told_of_under_its_name(desk: Desk) -> None:
+    course = Course("y", "machines/y", Stage.FREEING, "frees its workloads")
     desk.telling.tell((course,), OBSERVED)
-    assert desk.events == []
+    assert desk.events == [(About(NODES, None, "y", "y"), "Freeing", "frees its workloads", False)]
     assert desk.history[-1].node == "y"
+
+
+def test_a_machine_without_a_node_is_told_of_alone(desk: Desk) -> None:
+    desk.telling.tell((Course("", "machines/x", Stage.HELD, "no nodeRef", refused=True),), OBSERVED)
+    assert [about.kind.kind for about, *_ in desk.events] == ["Machine"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import NODES, Resource
 from pp_hostd.model.condemnation import NotCondemned, parse_condemnation
-from pp_hostd.model.keys import AGENT, CORDONED, FREEING, PREFIX, backup_name
+from pp_hostd.model.keys import AGENT, CORDONED, ENROLLED, FREEING, PREFIX, backup_name
 from pp_hostd.model.promise import GateClosed, Withdrawn, parse_agent_record
 
 Found = tuple[Resource, Json]
@@ -50,11 +50,14 @@ def _leading(lease: Json | None) -> Iterator[str]:
 
 def _missing(nodes: Sequence[Json], config_maps: Sequence[Json]) -> Iterator[str]:
     prefix = backup_name("")
+    data = {config_map["metadata"]["name"]: config_map.get("data") or {} for config_map in config_maps}
     there = {node["metadata"]["name"] for node in nodes}
-    for name in (config_map["metadata"]["name"] for config_map in config_maps):
-        node = name[len(prefix) :]
-        if name.startswith(prefix) and node not in there:
-            yield f"Node {node} is missing, and only pp-hostd has a backup of it: pp-leader restore {node}"
+    stored = {name[len(prefix) :] for name in data if name.startswith(prefix)}
+    for node in sorted(stored - there):
+        yield f"Node {node} is missing, and only pp-hostd has a backup of it: pp-leader restore {node}"
+    for node in sorted(data.get(ENROLLED, {}).keys() - there - stored):
+        gone = f"if that host is gone for good, pp-leader unenroll {node} --force"
+        yield f"Node {node} is enrolled and missing, so its host may be armed: restart its kubelet; {gone}"
 
 
 def _condemned(found: Sequence[Found]) -> Iterator[str]:

@@ -7,16 +7,31 @@ count on the NodeRestriction plug-in, and they hold whatever else RBAC may grant
 from __future__ import annotations
 
 from pp_hostd.kube.client import Json
-from pp_hostd.kube.resources import CAPI_MACHINES, CONFIG_MAPS, LEASES, NAMESPACES, NODES, OPENSHIFT_MACHINES, Resource
+from pp_hostd.kube.resources import (
+    CAPI_MACHINES,
+    CONFIG_MAPS,
+    LEASES,
+    NAMESPACES,
+    NODES,
+    OPENSHIFT_MACHINES,
+    Resource,
+)
 from pp_hostd.leader.access import identities
-from pp_hostd.model.keys import AGENT, EXTERNAL_REMEDIATION, NAMESPACE, PREFIX
+from pp_hostd.model.keys import AGENT, CONDEMNED, EXTERNAL_REMEDIATION, NAMESPACE, OUT_OF_SERVICE, PREFIX
 
 ADMISSION = "admissionregistration.k8s.io"
+SECRETS = Resource("", "v1", "Secret", "secrets")
 _FROM_A_NODE = (
     f"request.userInfo.username.startsWith('{identities.NODE_USER}') || (has(request.userInfo.groups) && "
     f"request.userInfo.groups.exists(group, group in ['{identities.NODES}', '{identities.AGENTS}']))"
 )
 _OWN = f"request.userInfo.username == '{identities.NODE_USER}' + object.metadata.name"
+MACHINE_ANNOTATIONS = (
+    "machine.openshift.io/machine",
+    "cluster.x-k8s.io/machine",
+    "cluster.x-k8s.io/cluster-namespace",
+)
+"""By which a Node names its machine; controllers write them, never a kubelet."""
 _OF_OUR_NAMESPACE = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": NAMESPACE}}}
 
 
@@ -31,16 +46,16 @@ def policies() -> list[Json]:
         ),
         *_policy(
             "namespace",
-            {**_constraints(CONFIG_MAPS, LEASES, NAMESPACES), **_OF_OUR_NAMESPACE},
+            {**_constraints(CONFIG_MAPS, SECRETS, LEASES, NAMESPACES), **_OF_OUR_NAMESPACE},
             {"validations": [_refused_unless("false", f"the credential of a node changes nothing in {NAMESPACE}")]},
         ),
     ]
 
 
 def _nodes() -> Json:
-    """What is ours on a Node stays as it was, through nodes/status too, but for the promise on the node's own.
+    """What the rules rest on stays as it was, through nodes/status too, but for the promise on the node's own Node.
 
-    A Node made afresh had nothing of ours before. Deleted is none: its workloads would start elsewhere.
+    A Node made afresh had nothing of it before. Deleted is none: its workloads would start elsewhere.
     """
     kept = "request.operation == 'DELETE' || sets.equivalent(variables.before, variables.after)"
     return {
@@ -51,21 +66,31 @@ def _nodes() -> Json:
         ],
         "validations": [
             _refused_unless("request.operation != 'DELETE'", "the credential of a node deletes no Node"),
-            _refused_unless(kept, f"of what is pp-hostd's on Nodes, a node changes only {AGENT} of its own"),
+            _refused_unless(kept, f"of what pp-hostd relies on at Nodes, a node changes only {AGENT} of its own"),
         ],
     }
 
 
 def _marks(node: str) -> str:
-    """CEL for the list of what is ours on that Node, without what its own agent may change."""
+    """CEL for the list of what the rules rest on at that Node, without what its own agent may change.
+
+    An owner that does not exist has the Node deleted by the garbage collector, a finalizer keeps the leader from doing
+    so, and a Node that names another machine than its own is none that the leader works on.
+    """
     promise = f"(key == '{AGENT}' && variables.own)"
+    guarded = f"(({_is_ours('key')} && !{promise}) || key in {list(MACHINE_ANNOTATIONS)})"
+    freeing = f"({_is_ours('taint.key')} || taint.key == '{OUT_OF_SERVICE}')"
+    taints = f"{node}.?spec.?taints.orValue([])"
+    condemned = f"{taints}.exists(taint, taint.key == '{CONDEMNED}')"
     parts = [
-        f"{node}.metadata.?annotations.orValue({{}}).map(key, {_is_ours('key')} && !{promise}, "
+        f"{node}.metadata.?annotations.orValue({{}}).map(key, {guarded}, "
         f"'annotation ' + key + '=' + {node}.metadata.annotations[key])",
         f"{node}.metadata.?labels.orValue({{}}).map(key, {_is_ours('key')}, "
         f"'label ' + key + '=' + {node}.metadata.labels[key])",
-        f"{node}.?spec.?taints.orValue([]).map(taint, {_is_ours('taint.key')}, "
-        "'taint ' + taint.key + '=' + taint.?value.orValue('') + ':' + taint.effect)",
+        f"{taints}.map(taint, {freeing}, 'taint ' + taint.key + '=' + taint.?value.orValue('') + ':' + taint.effect)",
+        f"({condemned} && {node}.?spec.?unschedulable.orValue(false) ? ['cordon'] : [])",
+        f"{node}.metadata.?ownerReferences.orValue([]).map(owner, 'owner ' + owner.uid)",
+        f"{node}.metadata.?finalizers.orValue([]).map(name, 'finalizer ' + name)",
     ]
     return " + ".join(parts)
 

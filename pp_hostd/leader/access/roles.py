@@ -37,8 +37,8 @@ def leader_roles(machines: str) -> list[Json]:
         _rule(EVENTS, "get create patch"),
     ]
     at_home = [
-        _rule(CONFIG_MAPS, f"{READ} create update delete"),
-        _rule(CONFIG_MAPS, "patch", LEADER),
+        _rule(CONFIG_MAPS, "list watch create update delete"),
+        _rule(CONFIG_MAPS, "get patch", LEADER),
         _rule(LEASES, "create"),  # which RBAC can't limit to a name
         _rule(LEASES, "get patch", LEASE),
     ]

@@ -6,6 +6,8 @@ import argparse
 from importlib import import_module
 from typing import Any, Callable
 
+LONGEST_SECONDS = 86400
+
 
 def add(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
     """Add every command of the leader; modules are imported when a command runs."""
@@ -46,14 +48,14 @@ def _add_install(commands: argparse._SubParsersAction[Any]) -> None:
     install.add_argument(
         "--agents-use",
         choices=("certificate", "kubelet"),
-        default="certificate",
-        help="what agents show: a certificate that pp-leader enroll makes, or the kubelet's (default: %(default)s)",
+        help="what agents show: a certificate that pp-leader enroll makes, or the kubelet's "
+        "(default: as installed, else certificate)",
     )
     install.add_argument(
         "--machines",
         choices=("openshift", "cluster-api", "node"),
-        default="node",
-        help="as the setting api.machines of leader and agents, who may use no other kind (default: %(default)s)",
+        help="as the setting api.machines of leader and agents, who may use no other kind "
+        "(default: as installed, else node)",
     )
     install.set_defaults(command=_command("install", "install"))
 
@@ -63,7 +65,7 @@ def _add_uninstall(commands: argparse._SubParsersAction[Any]) -> None:
         commands,
         "uninstall",
         "take everything of pp-hostd's out of the cluster",
-        "Refused while a leader leads, a Node is missing or condemned, or a host is armed.",
+        "Refused while a leader leads, a Node is missing or condemned, or a host is armed. It may be run again.",
     )
     _kubeconfig(uninstall)
     uninstall.set_defaults(command=_command("uninstall", "uninstall"))
@@ -112,8 +114,11 @@ def _add_rotate_key(commands: argparse._SubParsersAction[Any], config_path: str)
     _kubeconfig(rotate)
     _config(rotate, config_path)
     rotate.add_argument("--out", metavar="FILE", help="write the key file that every host should have now")
-    text = "ask every host of the roster, over the peer port, which keys it uses; `next` is refused if one is behind"
+    text = "ask every host of the roster, over the peer port, which keys it uses"
     rotate.add_argument("--ask", action="store_true", help=text)
+    text = "do not ask before `next`, which is refused else if a host is behind or away"
+    rotate.add_argument("--unasked", action="store_true", help=text)
+    _json(rotate)
     rotate.set_defaults(command=_command("rotate_key", "rotate_key"), machines="node")  # which does not matter here
 
 
@@ -127,7 +132,7 @@ def _add_status(commands: argparse._SubParsersAction[Any]) -> None:
     history = _parser(commands, "history", "list what the leaders did about nodes, oldest first", "")
     for parser, name in ((status, "status"), (history, "history")):
         _kubeconfig(parser)
-        parser.add_argument("--json", action="store_true", help="print JSON")
+        _json(parser)
         parser.set_defaults(command=_command("status", name))
 
 
@@ -139,6 +144,7 @@ def _add_explain(commands: argparse._SubParsersAction[Any], config_path: str) ->
         "Of a node that is well, it says what a condemnation would lead to.",
     )
     _about_node(explain, config_path)
+    _json(explain)
     explain.set_defaults(command=_command("explain", "explain"))
 
 
@@ -229,7 +235,21 @@ def _config(parser: argparse.ArgumentParser, config_path: str) -> None:
 
 def _wait(parser: argparse.ArgumentParser, default: float, whom: str) -> None:
     text = f"how long to wait {whom} (default: %(default)s)"
-    parser.add_argument("--wait", metavar="SECONDS", type=float, default=default, help=text)
+    parser.add_argument("--wait", metavar="SECONDS", type=_seconds, default=default, help=text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1
+    if not 0 <= seconds <= LONGEST_SECONDS:  # nor is NaN
+        raise argparse.ArgumentTypeError(f"{text!a} is no number of seconds from 0 to {LONGEST_SECONDS}")
+    return seconds
+
+
+def _json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _yes(parser: argparse.ArgumentParser) -> None:

@@ -17,6 +17,7 @@ from pp_hostd.files import read_whole
 from pp_hostd.kube.client import MERGE_PATCH, PAGE_SIZE, Json
 from pp_hostd.kube.kubeconfig import LIMIT_BYTES
 from pp_hostd.kube.resources import Resource
+from pp_hostd.leader.commands.waiting import Overdue, at_most
 
 try:
     import kubernetes
@@ -30,6 +31,9 @@ APPLY_PATCH = "application/apply-patch+yaml"
 JSON = "application/json"
 MANAGER = "pp-leader"
 DEADLINE_SECONDS = 15.0
+"""For one exchange as a whole, answer included."""
+UNSERVED = b"404 page not found"
+"""What Kubernetes says of a kind that it does not serve; all else it says in JSON."""
 ATTEMPTS = 10
 """To change an object that others change at the same time: kubelets write to their Nodes all the time."""
 
@@ -62,6 +66,8 @@ class Administrator:
             hint = "Name one with --kubeconfig that an administrator of the cluster uses."
             raise UserError(f"no kubeconfig that can be used ({where}): {error}", hint) from None
         self.server: str = configuration.host
+        if not self.server.startswith(("https://", "http://")):
+            raise UserError(f"no kubeconfig that can be used: its server is {self.server!a}", "Allowed: an https URL.")
 
     def close(self) -> None:
         self._client.rest_client.pool_manager.clear()
@@ -142,24 +148,38 @@ class Administrator:
     def _call(
         self, method: str, path: str, body: Json | None = None, kind: str = "", allowed: tuple[int, ...] = ()
     ) -> _Reply:
-        configuration = self._client.configuration
-        headers = {each["key"]: each["value"] for each in configuration.auth_settings().values()}
-        headers.update({"Content-Type": kind} if kind else {})
+        what = f"{method} {path.partition('?')[0]}"
         try:
-            reply = self._client.rest_client.pool_manager.request(
-                method,
-                self.server + path,
-                body=None if body is None else json.dumps(body),
-                headers=headers,
-                timeout=DEADLINE_SECONDS,
-                retries=False,
-            )
+            with at_most(DEADLINE_SECONDS, f"{self.server}, {what}"):
+                status, data = self._exchange(method, path, body, kind)
+        except Overdue:
+            doubt = "" if method == "GET" else "It may have been carried out all the same. "
+            hint = f"{doubt}Is that its address? See: kubectl cluster-info"
+            told = f"the API at {self.server} has not answered within {DEADLINE_SECONDS:g} s: {what}"
+            raise UserError(told, hint) from None
         except urllib3.exceptions.HTTPError as error:
             hint = "Is it running, and is that its address? See: kubectl cluster-info"
             raise UserError(f"the API at {self.server} can't be reached: {error}", hint) from None
-        if reply.status >= 300 and reply.status not in allowed:
-            raise _refusal(f"{method} {path.partition('?')[0]}", reply.status, reply.data)
-        return _Reply(reply.status, _parsed(reply.data))
+        found = _parsed(data)
+        if status >= 300 and status not in allowed:
+            raise _refusal(what, status, found, data)
+        if "kind" not in found and not data.startswith(UNSERVED):
+            hint = "Is that its address? See: kubectl cluster-info"
+            raise UserError(f"{self.server} is no Kubernetes API: {what} is answered with {data[:60]!a}", hint)
+        return _Reply(status, found)
+
+    def _exchange(self, method: str, path: str, body: Json | None, kind: str) -> tuple[int, bytes]:
+        headers = {each["key"]: each["value"] for each in self._client.configuration.auth_settings().values()}
+        headers.update({"Content-Type": kind} if kind else {})
+        reply = self._client.rest_client.pool_manager.request(
+            method,
+            self.server + path,
+            body=None if body is None else json.dumps(body),
+            headers=headers,
+            timeout=None,  # that of urllib3 would begin anew with each byte
+            retries=False,
+        )
+        return reply.status, reply.data
 
 
 def _stated(api_object: Json) -> Json:
@@ -169,8 +189,10 @@ def _stated(api_object: Json) -> Json:
     return {**api_object, "metadata": metadata, "status": None}
 
 
-def _refusal(what: str, status: int, data: bytes) -> UserError:
-    said = _parsed(data).get("message") or data[:200].decode(errors="replace").strip()
+def _refusal(what: str, status: int, found: Json, data: bytes) -> UserError:
+    said = found.get("message") or data[:200].decode(errors="replace").strip()
+    if "because it is being terminated" in said:
+        return UserError(f"{what}: {said}", "That ends by itself: try again in a while.")
     if status in (401, 403):
         return UserError(f"{what}: {said}", "It takes the rights of a cluster administrator (cluster-admin).")
     if status == 404:
@@ -181,6 +203,6 @@ def _refusal(what: str, status: int, data: bytes) -> UserError:
 def _parsed(data: bytes) -> Json:
     try:
         body = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return body if isinstance(body, dict) else {}

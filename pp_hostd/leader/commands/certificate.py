@@ -50,8 +50,9 @@ def certified(administrator: Administrator, user: str, groups: Sequence[str], wa
     }
     administrator.create(REQUESTS, {"metadata": {"name": name}, "spec": spec})
     approval = {"type": "Approved", "status": "True", "reason": "Enrolled", "message": "asked for by pp-leader enroll"}
-    administrator.patch(REQUESTS, name, None, {"status": {"conditions": [approval]}}, "approval")
-    certificate = awaited(lambda: _issued(administrator, name), wait_seconds)
+    if not administrator.patch(REQUESTS, name, None, {"status": {"conditions": [approval]}}, "approval"):
+        raise UserError(f"somebody else has changed {REQUESTS.describe(None, name)}", "Try again.")
+    certificate = awaited(lambda: _issued(administrator, name), wait_seconds, f"a certificate of {user}")
     if not certificate:
         raise UserError(
             f"{user} has no certificate: after {wait_seconds:g} s nobody has signed {REQUESTS.describe(None, name)}",
@@ -74,6 +75,10 @@ def _request(key: ec.EllipticCurvePrivateKey, user: str, groups: Sequence[str]) 
 
 
 def _issued(administrator: Administrator, name: str) -> bytes:
-    """The certificate, or nothing yet."""
+    """The certificate, or nothing yet; a UserError if there will be none."""
     status = (administrator.get(REQUESTS, name) or {}).get("status", {})
+    for condition in status.get("conditions", []):
+        if condition["type"] in ("Denied", "Failed"):
+            said = f"{condition['type'].lower()} ({condition.get('reason')}: {condition.get('message')})"
+            raise UserError(f"{REQUESTS.describe(None, name)} is {said}", f"See: kubectl describe csr {name}")
     return b64decode(status.get("certificate", ""))

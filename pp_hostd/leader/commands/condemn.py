@@ -35,9 +35,9 @@ def condemn(arguments: Namespace) -> int:
         for sentence in (prospect(host), *hindrances(host, read_leadership(administrator, now()))):
             say(filled(sentence))
         confirm(name, yes=arguments.yes)
-        if request(administrator, host):
-            _tell(administrator, host, order)
-        say(filled(f"Requested. To follow what is done: pp-leader explain {name}. To take it back: {_absolve(name)}"))
+        untold = _tell(administrator, host, order) if request(administrator, host) else ""
+        follow = f"To follow what is done: pp-leader explain {name}. To take it back: {_absolve(name)}"
+        say(filled(f"Requested.{untold} {follow}"))
     return 0
 
 
@@ -49,7 +49,9 @@ def absolve(arguments: Namespace) -> int:
         if not administrator.change(host.kind, machine.name, machine.namespace, _lift):
             say(filled(f"Nothing to do: nobody asks for the remediation of {name}, and it is not condemned."))
             return 0
-        said = [f"Taken back. The leader now uncordons Node {name}.", *_too_late(host)]
+        leadership = read_leadership(administrator, now())
+        said = ["Taken back. What the leader did to the Node for it, the leader undoes.", *_too_late(host)]
+        said += [] if leadership.leads else [f"Now {leadership.sentence()}."]
         said.append(
             f"Who asked for it may ask again; to keep the leader off it: pp-leader pause --node {name} --why ..."
         )
@@ -72,12 +74,15 @@ def already(host: Host) -> str:
 def request(administrator: Administrator, host: Host) -> bool:
     """Ask for its remediation; False if somebody else has done so by now."""
     machine = host.only_machine()
-    return administrator.change(host.kind, machine.name, machine.namespace, _ask)
 
+    def ask(api_object: Json) -> Json | None:
+        if api_object["metadata"]["uid"] != machine.uid:
+            said = f"nothing was changed: {host.kind.describe(machine.namespace, machine.name)} was replaced meanwhile"
+            raise UserError(said, f"See: pp-leader explain {host.name}")
+        found = parse_condemnation(api_object["metadata"])
+        return {"metadata": Requested(found.last_id).render()} if isinstance(found, NotRequested) else None
 
-def _ask(machine: Json) -> Json | None:
-    found = parse_condemnation(machine["metadata"])
-    return {"metadata": Requested(found.last_id).render()} if isinstance(found, NotRequested) else None
+    return administrator.change(host.kind, machine.name, machine.namespace, ask)
 
 
 def _lift(machine: Json) -> Json | None:
@@ -108,12 +113,17 @@ def _too_late(host: Host) -> list[str]:
     return said
 
 
-def _tell(administrator: Administrator, host: Host, sentence: str) -> None:
-    """As an Event on the machine, so that those who wonder find out who and why."""
+def _tell(administrator: Administrator, host: Host, sentence: str) -> str:
+    """As an Event on the machine, so that those who wonder find out who and why. If that fails, it is asked for all the
+    same, and this says so."""
     machine = host.only_machine()
     about = About(host.kind, machine.namespace, machine.name, machine.uid)
     event = event_about(about, "Requested", sentence, warning=True, now=now())
-    administrator.create(EVENTS, event, machine.namespace or "default")
+    try:
+        administrator.create(EVENTS, event, machine.namespace or "default")
+    except UserError as error:
+        return f" No Event says by whom and why: {error.message}."
+    return ""
 
 
 def _absolve(name: str) -> str:

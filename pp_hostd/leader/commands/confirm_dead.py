@@ -16,6 +16,7 @@ from pp_hostd.leader.commands.leadership import Leadership, idle_seconds, read_l
 from pp_hostd.leader.plan.certainty import KUBELET_SILENT_SECONDS, boot_of
 from pp_hostd.model.confirmation import Confirmation
 from pp_hostd.model.keys import CONFIRMED_DEAD
+from pp_hostd.model.moment import render_moment
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.service.output import filled, say
 from pp_hostd.service.person import confirm, now, who
@@ -33,7 +34,11 @@ def confirm_dead(arguments: Namespace) -> int:
         host = read_host(administrator, settings, name)
         if host.node is None:
             raise UserError(f"Node {name} is missing: it is held for dead already", f"See: pp-leader explain {name}")
-        before, asked = host.node.node, already(host)
+        before, asked, word = host.node.node, already(host), host.node.confirmed
+        if asked and isinstance(word, Confirmation) and word.boot == boot_of(before.agent):  # whose word it is stays
+            when = render_moment(word.when_wallclock)
+            say(filled(f"Nothing to do: {word.who} has confirmed it at {when}. See: pp-leader explain {name}"))
+            return 0
         for sentence in (WARNING.format(name=name), *_signs_of_life(administrator, name)):
             say(filled(sentence))
         confirm(name, yes=arguments.yes)

@@ -19,7 +19,7 @@ from pp_hostd.model.machine import Machine
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.promise import AgentRecord, Armed, Committed, GateClosed, Withdrawn
 from pp_hostd.model.record import Unreadable
-from pp_hostd.service.output import filled, say
+from pp_hostd.service.output import filled, say, say_json
 from pp_hostd.service.person import now
 
 
@@ -28,7 +28,11 @@ def explain(arguments: Namespace) -> int:
     with closing(Administrator(arguments.kubeconfig)) as administrator:
         host = read_host(administrator, settings, arguments.node)
         leadership = read_leadership(administrator, now())
-    for sentence in explained(host, leadership, now()):
+    sentences = explained(host, leadership, now())
+    if arguments.json:
+        say_json({"node": host.name, "sentences": sentences})
+        return 0
+    for sentence in sentences:
         say(filled(sentence, indent=2))
     return 0
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from argparse import Namespace
 from contextlib import closing
+from typing import TYPE_CHECKING
 
 import yaml
 
-from pp_hostd.kube.resources import LEASES
+from pp_hostd.kube.resources import LEASES, MACHINES
 from pp_hostd.leader.access.identities import AgentsUse
 from pp_hostd.leader.access.manifests import KINDS, manifests
 from pp_hostd.model.keys import NAMESPACE
@@ -15,14 +16,18 @@ from pp_hostd.model.lease import LEASE, given_up_spec
 from pp_hostd.service.output import say
 from pp_hostd.service.person import now
 
+if TYPE_CHECKING:
+    from pp_hostd.leader.commands.administrator import Administrator
+
+MACHINES_ARE, AGENTS_USE = "node", "certificate"
 NOT_PRINTED = (
     f"# Where all of this is new, install also makes the Lease {NAMESPACE}/{LEASE}. An apply must never touch it."
 )
 
 
 def install(arguments: Namespace) -> int:
-    wanted = manifests(arguments.machines, AgentsUse(arguments.agents_use))
     if arguments.dry_run:
+        wanted = manifests(arguments.machines or MACHINES_ARE, AgentsUse(arguments.agents_use or AGENTS_USE))
         say(yaml.safe_dump_all(wanted, sort_keys=False, width=120) + NOT_PRINTED)
         return 0
     # Only from here on does it need the official client.
@@ -30,7 +35,7 @@ def install(arguments: Namespace) -> int:
 
     with closing(Administrator(arguments.kubeconfig)) as administrator:
         done = set()
-        for manifest in wanted:
+        for manifest in manifests(*_chosen(arguments, administrator)):
             kind, metadata = KINDS[manifest["kind"]], manifest["metadata"]
             applied = administrator.apply(kind, manifest)
             say(f"{applied.value:9}  {kind.describe(metadata.get('namespace'), metadata['name'])}")
@@ -42,3 +47,14 @@ def install(arguments: Namespace) -> int:
             administrator.create(LEASES, {"metadata": {"name": LEASE}, "spec": spec}, NAMESPACE)
             say(f"{Applied.CREATED.value:9}  {LEASES.describe(NAMESPACE, LEASE)}")
     return 0
+
+
+def _chosen(arguments: Namespace, administrator: Administrator) -> tuple[str, AgentsUse]:
+    """What the person says, else what is installed: an install that is only repeated takes no rights away."""
+    role = administrator.get(KINDS["ClusterRole"], "pp-hostd:agent") or {}
+    binding = administrator.get(KINDS["ClusterRoleBinding"], "pp-hostd:agent") or {}
+    read = {group for rule in role.get("rules") or () for group in rule.get("apiGroups", ())}
+    named = {subject["name"] for subject in binding.get("subjects") or ()}
+    machines = next((name for name, kinds in MACHINES.items() if kinds[0].group in read), MACHINES_ARE)
+    use = next((use.value for use in AgentsUse if use.group in named), AGENTS_USE)
+    return arguments.machines or machines, AgentsUse(arguments.agents_use or use)

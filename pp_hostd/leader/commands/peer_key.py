@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 
 from pp_hostd.errors import UserError
 from pp_hostd.kube.client import Json
-from pp_hostd.kube.resources import Resource
+from pp_hostd.leader.access.policies import SECRETS
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.model.keys import NAMESPACE
 from pp_hostd.peers.keys import LEAST_BYTES
 
-SECRETS = Resource("", "v1", "Secret", "secrets")
 PEER_KEY = "peer-key"
 
 

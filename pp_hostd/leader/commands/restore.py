@@ -10,10 +10,12 @@ from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import CONFIG_MAPS, NODES
 from pp_hostd.leader import node_writes
 from pp_hostd.leader.commands.administrator import Administrator
-from pp_hostd.leader.commands.host import own_config_maps, settings_of
+from pp_hostd.leader.commands.host import Host, own_config_maps, read_host, settings_of
 from pp_hostd.leader.commands.leadership import read_leadership
 from pp_hostd.model.backup import Backup
+from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.keys import NAMESPACE, backup_name, is_ours
+from pp_hostd.model.machine import Machine
 from pp_hostd.model.record import Unreadable
 from pp_hostd.service.output import filled, say
 from pp_hostd.service.person import now
@@ -32,10 +34,21 @@ def restore(arguments: Namespace) -> int:
             administrator.delete(CONFIG_MAPS, backup_name(name), NAMESPACE)
             said += "Its backup is dropped."
         else:
-            said += "Its backup stays until a leader drops it; to do so now: "
-            said += f"kubectl delete configmap -n {NAMESPACE} {backup_name(name)}"
+            said += f"Its backup stays until a leader drops it. {_dropping(name)}"
         say(filled(said))
+        _tell_condemned(read_host(administrator, settings, name))
     return 0
+
+
+def _dropping(name: str) -> str:
+    return f"To drop that now: kubectl delete configmap -n {NAMESPACE} {backup_name(name)}"
+
+
+def _tell_condemned(host: Host) -> None:
+    """No leader is left to lift it, and its agent starts nothing meanwhile."""
+    if isinstance(host.machine, Machine) and not isinstance(host.machine.condemnation, NotRequested):
+        what = host.kind.describe(host.machine.namespace, host.machine.name)
+        say(filled(f"Its {what} is still condemned, or asked for. To lift that: pp-leader absolve {host.name}"))
 
 
 def _backup(administrator: Administrator, name: str) -> Backup:
@@ -56,14 +69,15 @@ def _check(administrator: Administrator, backup: Backup, is_machine: bool) -> No
     name = backup.name
     node = administrator.get(NODES, name)
     if node is not None:
-        raise UserError(f"Node {name} is there", _lacking(node_writes.complete(node, backup, is_machine=is_machine)))
+        lost = node_writes.complete(node, backup, is_machine=is_machine)
+        raise UserError(f"Node {name} is there", _lacking(lost, _dropping(name)))
     leadership = read_leadership(administrator, now())
     if leadership.leads:
         hint = f"See: pp-leader explain {name}. To do it by hand, stop pp-leader on the control-plane hosts first."
         raise UserError(f"{leadership.sentence()}, and gives Node {name} back when its workloads are free", hint)
 
 
-def _lacking(patch: Json) -> str:
+def _lacking(patch: Json, dropping: str) -> str:
     """What the Node does not have of its backup, in a sentence; what is ours is not told."""
     metadata, spec = patch.get("metadata", {}), patch.get("spec", {})
     named = [
@@ -71,5 +85,5 @@ def _lacking(patch: Json) -> str:
     ]
     named += [f"spec.{key}" for key in spec]
     if not named:
-        return "It has all that is in its backup."
+        return f"It has all that is in its backup. {dropping}"
     return f"Of its backup it lacks: {', '.join(named)}. To see both: kubectl get node, kubectl get configmap -o yaml."

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import os
+import stat
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
 from pp_hostd.errors import UserError
-from pp_hostd.files import write_whole
+from pp_hostd.files import FileError, write_whole
 from pp_hostd.kube.client import Json
+from pp_hostd.leader.access.policies import SECRETS
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.commands.host import own_config_maps, settings_of
 from pp_hostd.leader.commands.peer_key import (
     PEER_KEY,
-    SECRETS,
     PeerKeys,
     Phase,
     fresh_key,
     parse_peer_keys,
     read_peer_keys,
 )
+from pp_hostd.leader.commands.waiting import tell_waiting
 from pp_hostd.model.keys import NAMESPACE
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Member
@@ -29,12 +33,13 @@ from pp_hostd.model.settings import Peers
 from pp_hostd.peers.client import Silence, ask
 from pp_hostd.peers.message import MachineReference, Question
 from pp_hostd.peers.signing import Keyring
-from pp_hostd.service.output import filled, say, table
+from pp_hostd.service.output import filled, say, say_json, table
 
 ASKER = "pp-leader"
 MAX_OPEN = 64
 """How many hosts are asked at the same time."""
 
+KNOWN = "If you know that every host has the present file, or is gone for good: --unasked"
 STANDING = {
     Phase.SETTLED: "There is one peer key, and it is not being changed.",
     Phase.ADDING: "Step 1 of 3, add: the key file has two lines now, the old key and then the new one.",
@@ -55,14 +60,22 @@ def rotate_key(arguments: Namespace) -> int:
         keys = read_peer_keys(administrator)
         if keys is None:
             raise UserError("this cluster has no peer key yet", "The first pp-leader enroll makes it.")
-        if arguments.ask:
+        hosts = None
+        if arguments.ask or (arguments.move and not arguments.unasked):
             asked = asyncio.run(_asked(_members(administrator), keys, settings.peers))
-            say(table(["NODE", "ITS KEY FILE"], [[each.node, each.sentence(keys.phase)] for each in asked]))
+            hosts = {each.node: each.sentence(keys.phase) for each in asked}
+            if not arguments.json:
+                say(table(["NODE", "ITS KEY FILE"], [*hosts.items()]))
             _check(asked, keys.phase, arguments.move)
         if arguments.move:
+            if arguments.out:  # no step is taken whose file can't be written: it would be taken again
+                _write(arguments.out, keys)
             keys = moved(administrator, keys)
     if arguments.out:
-        write_whole(arguments.out, keys.file)
+        _write(arguments.out, keys)
+    if arguments.json:
+        say_json({"phase": keys.phase.value, "standing": STANDING[keys.phase], "hosts": hosts})
+        return 0
     say(filled(STANDING[keys.phase]))
     say(filled(_copying(arguments.out, settings.peers.key_file)))
     say(filled(NEXT[keys.phase]))
@@ -81,6 +94,15 @@ def moved(administrator: Administrator, before: PeerKeys) -> PeerKeys:
     if not administrator.change(SECRETS, PEER_KEY, NAMESPACE, change):
         raise UserError(f"Secret {NAMESPACE}/{PEER_KEY} is gone", "The keys that are in use stand in the hosts' files.")
     return after
+
+
+def _write(path: str, keys: PeerKeys) -> None:
+    """Never in place of a device, of /dev/stdout say, nor of a link that leads to one."""
+    if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
+        raise FileError(
+            f"{path}: is no regular file, and would be replaced", "Allowed: a name that is new, or a file's."
+        )
+    write_whole(path, keys.file)
 
 
 def _copying(path: str | None, key_file: str) -> str:
@@ -119,12 +141,15 @@ def _members(administrator: Administrator) -> list[Member]:
     seen = own_config_maps(administrator).roster
     if seen is None or isinstance(seen.roster, Unreadable):
         fault = "there is none" if seen is None else seen.roster
-        raise UserError(f"without a roster nobody can be asked: {fault}", "A leader makes it: see pp-leader status")
+        hint = f"A leader makes it: see pp-leader status. {KNOWN}"
+        raise UserError(f"without a roster nobody can be asked: {fault}", hint)
     return [member for member in seen.roster.members() if member.until is None]
 
 
-async def _asked(members: Iterable[Member], keys: PeerKeys, peers: Peers) -> list[_Asked]:
+async def _asked(members: Sequence[Member], keys: PeerKeys, peers: Peers) -> list[_Asked]:
     lanes = asyncio.Semaphore(MAX_OPEN)
+    turns = math.ceil(len(members) / MAX_OPEN)
+    tell_waiting(f"{len(members)} hosts", turns * len(keys.keys) * peers.round_seconds)
 
     async def one(member: Member) -> _Asked:
         async with lanes:
@@ -150,5 +175,5 @@ def _check(asked: Iterable[_Asked], phase: Phase, move: str | None) -> None:
     if move and behind:
         raise UserError(
             f"nothing was changed: {len(behind)} of the hosts are not so far: {', '.join(behind[:5])}",
-            "A host without a key that others sign with is silent to them. If you know that they are, leave --ask out.",
+            f"A host without a key that others sign with is silent to them. {KNOWN}",
         )

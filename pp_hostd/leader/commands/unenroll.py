@@ -23,6 +23,7 @@ from pp_hostd.model.settings import Settings
 from pp_hostd.service.output import filled, say
 from pp_hostd.service.person import confirm, now
 
+LEFT_ON_HOST = "systemctl disable --now pp-hostd; systemctl disable pp-hostd-gate; rm -r /etc/pp-hostd"
 WARNING = (
     "WARNING: you vouch for it that the host of Node {name} is gone for good. If it still runs, it may be reset when "
     "it loses the API, and nobody frees its workloads then."
@@ -50,7 +51,7 @@ def unenroll(arguments: Namespace) -> int:
         _await_roster(administrator, name, wait_seconds)
         administrator.change(NODES, name, None, _bare)
     say(filled(f"{name} is out: its peers no longer count it, and the leader does nothing about it. Left on its host:"))
-    say("  systemctl disable --now pp-hostd; systemctl disable pp-hostd-gate; rm -r /etc/pp-hostd")
+    say(f"  {LEFT_ON_HOST}")
     say(filled("Who had its files still knows the peers' key. If that matters: pp-leader rotate-key"))
     return 0
 
@@ -83,7 +84,7 @@ def _await_withdrawal(administrator: Administrator, name: str, wait_seconds: flo
     say(filled(f"The host of Node {name} is armed. There, to withdraw its promise, and to arm no more after a reboot:"))
     say("  systemctl disable --now pp-hostd; systemctl disable pp-hostd-gate")
     say(f"This is awaited for {wait_seconds:g} s.")
-    if not awaited(lambda: _promises_nothing(administrator, name), wait_seconds):
+    if not awaited(lambda: _promises_nothing(administrator, name), wait_seconds, f"the host of Node {name}"):
         raise UserError(f"nothing was changed: the host of Node {name} is still armed", _gone(name))
 
 
@@ -95,7 +96,8 @@ def _promises_nothing(administrator: Administrator, name: str) -> bool:
 def _await_roster(administrator: Administrator, name: str, wait_seconds: float) -> None:
     """Until the leader has written one without it."""
     leadership = read_leadership(administrator, now())
-    if not awaited(lambda: not _listed(administrator, name), wait_seconds if leadership.leads else 0):
+    wait_seconds = wait_seconds if leadership.leads else 0
+    if not awaited(lambda: not _listed(administrator, name), wait_seconds, f"a roster without {name}"):
         raise UserError(
             f"{name} is no longer enrolled, but the roster still lists it: {leadership.sentence()}",
             f"Once a leader has written another roster, to finish: pp-leader unenroll {name}",

@@ -12,6 +12,7 @@ from pp_hostd.leader.access.identities import AgentsUse
 from pp_hostd.leader.access.leftovers import Found, objections, removal
 from pp_hostd.leader.access.manifests import KINDS, manifests
 from pp_hostd.leader.commands.administrator import Administrator
+from pp_hostd.leader.commands.unenroll import LEFT_ON_HOST
 from pp_hostd.model.keys import NAMESPACE
 from pp_hostd.model.lease import LEASE
 from pp_hostd.service.output import say
@@ -33,6 +34,8 @@ def _uninstall(administrator: Administrator) -> None:
         unmark(administrator, kind, api_object)
     for manifest in reversed(manifests("node", AgentsUse.CERTIFICATE)):  # the names are the same for all
         _delete(administrator, KINDS[manifest["kind"]], manifest["metadata"])
+    say("Left on the hosts, whose kubelets the gate would else hold for ever after a boot:")
+    say(f"  {LEFT_ON_HOST}")
 
 
 def _nodes_and_machines(administrator: Administrator) -> list[Found]:

@@ -31,7 +31,7 @@ def given_back(view: View) -> Course | None:
 def _after_deletion(view: View, stored: BackupSeen, backup: Backup) -> Course:
     seen = view.seen
     # If the condemnation was lifted, somebody else may have deleted the Node, of a host that lives.
-    lifted = view.machine is not None and view.condemned is None
+    lifted = _is_lifted(view)
     if seen is None and view.case.left != 0 and not lifted:
         return _frees(view, Freeing.ALL)
     if seen is None:
@@ -48,11 +48,16 @@ def _after_deletion(view: View, stored: BackupSeen, backup: Backup) -> Course:
 def _after_marker(view: View, seen: NodeSeen) -> Course:
     if isinstance(seen.node.freeing, Unreadable):
         return view.refuses(f"{seen.node.freeing}. Remove that annotation if its workloads are not being freed")
-    if view.case.left != 0:
+    if view.case.left != 0 and not _is_lifted(view):  # once it is, the host may live again
         return _frees(view, Freeing.AWAIT if seen.out_of_service else Freeing.SPARING)
     condemned = view.condemned
     clear = None if condemned is None else _clear(view, condemned.id)
-    return clear or _uncordon(view, seen, "its workloads are free: the Node may be used again")
+    why = "its workloads are free" if view.case.left == 0 else "its condemnation was lifted"
+    return clear or _uncordon(view, seen, f"{why}: the Node may be used again")
+
+
+def _is_lifted(view: View) -> bool:
+    return view.machine is not None and view.condemned is None
 
 
 def _frees(view: View, freeing: Freeing) -> Course:

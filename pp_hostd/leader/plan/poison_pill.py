@@ -16,12 +16,15 @@ from pp_hostd.leader.plan.valves import Valves, begun, paused
 from pp_hostd.leader.plan.view import View
 from pp_hostd.model.case import Case, Course, Stage, Term
 from pp_hostd.model.condemnation import Condemnation, Condemned, NotRequested
-from pp_hostd.model.keys import CONDEMNATION_ID
+from pp_hostd.model.keys import CONDEMNATION_ID, CONDEMNED, EXTERNAL_REMEDIATION
 from pp_hostd.model.machine import Machine, machine_of_node
 from pp_hostd.model.observed import NodeSeen, Observed
 from pp_hostd.model.record import MAX_COUNT, Unreadable
 from pp_hostd.model.remedy import Condemn, Cordon, DeleteNode, DropBackup, HandOver, Inspect, RemedyNews, StoreBackup
 from pp_hostd.model.settings import Settings
+
+_WITHDRAW = f"If none will come: remove {EXTERNAL_REMEDIATION} from the machine"
+_CORRECT = f"Correct the one that is wrong, or remove {EXTERNAL_REMEDIATION} from the Machine"
 
 
 @dataclass(frozen=True)
@@ -121,22 +124,33 @@ def _without_machine(view: View) -> str:
 def _trouble(view: View, machine: Machine, seen: NodeSeen | None) -> str:
     """Why nothing can be done about this request, or nothing, and what a person can do."""
     if isinstance(machine.condemnation, Unreadable):
-        return f"{machine.condemnation}. Remove the annotation and the label, and ask again"
+        return f"{machine.condemnation}. {_readable(view, machine, seen)}"
     if _last_id(machine.condemnation) == MAX_COUNT:
         return f"its {CONDEMNATION_ID} can't grow any further. Remove it, reboot the host, and ask again"
     if machine.node is None:
-        return "the Machine has no nodeRef: there is no Node whose workloads could be freed"
+        return f"Machine {machine.subject} has no nodeRef: there is no Node whose workloads could be freed. {_WITHDRAW}"
     if seen is None:
-        return f"there is no Node {machine.node} and no backup of one: nothing can be freed or given back"
+        return f"there is no Node {machine.node} and no backup of one: nothing can be freed or given back. {_WITHDRAW}"
     if seen.subject != machine.subject:
-        return f"the Machine refers to Node {machine.node}, and that Node names another machine: {seen.subject}"
+        named = f"names no machine: {seen.subject}" if isinstance(seen.subject, Unreadable) else f"names {seen.subject}"
+        return f"Machine {machine.subject} refers to Node {machine.node}, and that Node {named}. {_CORRECT}"
     if machine.node != view.name:
-        return f"the Node names Machine {machine.subject}, and that Machine refers to another Node: {machine.node}"
+        return f"Node {view.name} names Machine {machine.subject}, and that refers to Node {machine.node}. {_CORRECT}"
     if view.name not in view.observed.enrolled:
         return (
             f"the node is not enrolled, so it can't be known when it is dead. To enrol it: pp-leader enroll {view.name}"
         )
     return "" if isinstance(machine.condemnation, Condemned) else refusal(view, seen, machine.uid)
+
+
+def _readable(view: View, machine: Machine, seen: NodeSeen | None) -> str:
+    """How a person makes a condemnation readable again. Its id must not become a lower one (rule 4)."""
+    if seen is not None and seen.subject == machine.subject:
+        return f"To make it readable: pp-leader absolve {view.name}"
+    return (
+        f"Remove {EXTERNAL_REMEDIATION} and the label {CONDEMNED} from the Machine, and set {CONDEMNATION_ID} to a "
+        "number that is larger than any before"
+    )
 
 
 def _last_id(condemnation: Condemnation) -> int:

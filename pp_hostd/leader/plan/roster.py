@@ -23,7 +23,7 @@ def next_roster(observed: Observed) -> WriteRoster | None:
     if stored is None:
         version = _beyond(promised, 0) + 1
         rows = (_listed(observed, name, version) for name in sorted(observed.enrolled))
-        listed = [row for row in rows if row is not None]
+        listed = [row for row in rows if isinstance(row, Member)]
         return WriteRoster(Roster.of(version, version, listed), None) if listed else None
     if isinstance(stored.roster, Unreadable):
         return None
@@ -56,28 +56,48 @@ def _rows(observed: Observed, current: Roster, version: int) -> Iterator[Member]
         wanted = _listed(observed, row.name, version, row.address)
         if row.name not in observed.enrolled:
             yield replace(row, until=version)
-        elif wanted is None or (wanted.machine, wanted.uid) == (row.machine, row.uid):
-            # A Node that is missing comes back; a new address holds for the past, too.
-            yield row if wanted is None else replace(row, address=wanted.address)
+        elif isinstance(wanted, str):
+            yield row  # a Node that is missing comes back
+        elif (wanted.machine, wanted.uid) == (row.machine, row.uid):
+            yield replace(row, address=wanted.address)  # a new one holds for the past, too
         else:
             yield replace(row, until=version)
             yield wanted
     for name in sorted(observed.enrolled - present):
         wanted = _listed(observed, name, version)
-        if wanted is not None:
+        if isinstance(wanted, Member):
             yield wanted
 
 
-def _listed(observed: Observed, name: str, version: int, address: str | None = None) -> Member | None:
-    """The row of this node, if all of it is known. A recreated Node has no address before its kubelet runs, which waits
-    for the agent, which waits for this row: until then the one that was known holds."""
+def unlisted(observed: Observed) -> dict[str, str]:
+    """Why enrolled nodes are in no roster, and won't be in the next: by name, with what to do about it."""
+    roster = None if observed.roster is None else observed.roster.roster
+    if isinstance(roster, Unreadable):
+        return {}
+    present = set() if roster is None else {row.name for row in roster.members() if row.until is None}
+    rows = ((name, _listed(observed, name, version=1)) for name in sorted(observed.enrolled - present))
+    return {name: lacks for name, lacks in rows if isinstance(lacks, str)}
+
+
+def _listed(observed: Observed, name: str, version: int, address: str | None = None) -> Member | str:
+    """The row of this node, or what it lacks, and what to do about that. A recreated Node has no address before its
+    kubelet runs, which waits for the agent, which waits for this row: until then the one that was known holds."""
     seen = observed.nodes.get(name)
-    machine = observed.machines.get(seen.subject) if seen is not None and isinstance(seen.subject, str) else None
-    address = address if seen is None or seen.node.address is None else seen.node.address
-    if seen is None or machine is None or address is None or machine.machine.node != name:
-        return None
-    subject = machine.machine.subject if machine.machine.namespace else None
-    return Member(name, subject, address, machine.machine.uid, version, None)
+    if seen is None:
+        return f"there is no such Node. If its host will not join: pp-leader unenroll {name}"
+    if isinstance(seen.subject, Unreadable):
+        return f"{seen.subject}. Correct that annotation; or is api.machines not what this cluster has?"
+    found = observed.machines.get(seen.subject)
+    if found is None:
+        return f"it names machine {seen.subject}, and there is none that can be read. Correct the Node's annotation"
+    machine = found.machine
+    if machine.node != name:
+        refers = "no Node" if machine.node is None else f"Node {machine.node}"
+        return f"its machine {machine.subject} refers to {refers}. Correct that nodeRef, or the Node's annotation"
+    address = seen.node.address or address
+    if address is None:
+        return "it has no address of type InternalIP. See that its kubelet reports one"
+    return Member(name, machine.subject if machine.namespace else None, address, machine.uid, version, None)
 
 
 def _promised(observed: Observed) -> Iterator[int]:

@@ -135,6 +135,15 @@ def test_agents_read_the_machines_of_their_cluster_and_of_no_other(world: World,
     eventually(lambda: readable() == [machines], f"agents list only the machines of {machines}")
 
 
+def test_an_install_that_is_only_repeated_takes_no_rights_away(world: World) -> None:
+    chosen = ("--machines", "openshift", "--agents-use", "kubelet")
+    install(world, *chosen)
+    assert set(install(world)) == {"unchanged"}
+    assert install(world, "--machines", "node").count("changed") == 2  # the roles, and no binding
+    assert install(world, "--agents-use", "certificate").count("changed") == 2  # the bindings, and no role
+    assert set(install(world, "--machines", "node", "--agents-use", "certificate")) == {"unchanged"}
+
+
 @pytest.mark.parametrize(("use", "allowed"), [("kubelet", True), ("certificate", False)])
 def test_a_kubelets_credential_is_an_agents_only_if_it_shall_be(world: World, use: str, allowed: bool) -> None:
     install(world, "--agents-use", use)

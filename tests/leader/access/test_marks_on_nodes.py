@@ -12,6 +12,7 @@ import pytest
 
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import NODES
+from pp_hostd.leader.access.policies import MACHINE_ANNOTATIONS
 from pp_hostd.model.keys import (
     AGENT,
     CONDEMNATION_ID,
@@ -21,6 +22,7 @@ from pp_hostd.model.keys import (
     EXTERNAL_REMEDIATION,
     FREED,
     FREEING,
+    OUT_OF_SERVICE,
     PAUSED_NODE,
 )
 from tests.leader.access.attempts import Attempt, World
@@ -36,8 +38,10 @@ ANNOTATIONS = [
     EXTERNAL_REMEDIATION,
     CONDEMNATION_ID,
     "pp-hostd.io/to-come",
+    *MACHINE_ANNOTATIONS,
 ]
 TAINT = {"key": CONDEMNED, "value": "7", "effect": "NoExecute"}
+FREEING_TAINT = {"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}
 FOREIGN_TAINT = {"key": "example.com/dedicated", "effect": "NoSchedule"}
 BARE, MARKED = "bare", "marked"
 
@@ -56,18 +60,23 @@ def taints(*each: Json) -> Json:
 
 SMUGGLED: Json = {"metadata": {"annotations": {AGENT: "8", FREEING: "8"}}}
 MOVED: Json = {"metadata": {"annotations": {FREEING: None}, "labels": {FREEING: "7"}}}
+OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "7"}
+OWNED: Json = {"metadata": {"ownerReferences": [OWNER]}}
+HELD: Json = {"metadata": {"finalizers": ["example.com/held"]}}
 IN_METADATA = {
-    BARE: [*(annotation(key, "7") for key in ANNOTATIONS), label(""), SMUGGLED],
+    BARE: [*(annotation(key, "7") for key in ANNOTATIONS), label(""), SMUGGLED, OWNED, HELD],
     MARKED: [annotation(key, value) for key in ANNOTATIONS for value in (None, "8")]
-    + [label(None), label("other"), SMUGGLED, MOVED],
+    + [label(None), label("other"), SMUGGLED, MOVED, OWNED, HELD],
 }
 IN_SPEC = {
-    BARE: [taints(TAINT), taints({**TAINT, "effect": "NoSchedule"})],
+    BARE: [taints(TAINT), taints({**TAINT, "effect": "NoSchedule"}), taints(FREEING_TAINT)],
     MARKED: [
         taints(),
         taints(FOREIGN_TAINT),
         taints({**TAINT, "value": "8"}),
         taints({**TAINT, "effect": "NoSchedule"}),
+        taints(TAINT, FREEING_TAINT),
+        {"spec": {"unschedulable": None}},
     ],
 }
 ATTEMPTS = [
@@ -84,7 +93,9 @@ FRESH = [*IN_METADATA[BARE], *IN_SPEC[BARE]]
 def nodes(world: World) -> None:
     world.create(NODES, BARE, {"metadata": {"name": BARE}})
     marks = {"annotations": dict.fromkeys(ANNOTATIONS, "7"), "labels": {CONDEMNED: ""}}
-    world.create(NODES, MARKED, {"metadata": {"name": MARKED, **marks}, **taints(TAINT)})
+    world.create(
+        NODES, MARKED, {"metadata": {"name": MARKED, **marks}, "spec": {"taints": [TAINT], "unschedulable": True}}
+    )
 
 
 def is_own_promise(attempt: Attempt, who: str) -> bool:
@@ -169,6 +180,13 @@ OF_KUBELETS = [
 @pytest.mark.parametrize("attempt", OF_KUBELETS, ids=str)
 def test_a_kubelet_keeps_up_its_own_node(world: World, attempt: Attempt) -> None:
     assert world.make(attempt, (f"system:node:{attempt.name}", ("system:nodes",)), dry=True).status_code == 200
+
+
+@pytest.mark.parametrize("cordoned", [True, None])
+def test_a_node_that_is_not_condemned_may_cordon_itself(world: World, cordoned: bool | None) -> None:
+    world.create(NODES, "leaving", {"metadata": {"name": "leaving"}, "spec": {"unschedulable": not cordoned}})
+    attempt = Attempt("patch", NODES, "leaving", {"spec": {"unschedulable": cordoned}})
+    assert world.make(attempt, agent("leaving")).status_code == 200
 
 
 def test_a_kubelet_makes_its_node_afresh(world: World) -> None:

@@ -1,4 +1,4 @@
-"""Machines, roster, backups, orders, Lease, Namespace: a node's credential changes none of them.
+"""Machines, roster, backups, orders, peer key, Lease, Namespace: a node's credential changes none of them.
 
 Each attempt is made twice: by an agent with the rights that `install` gives, and by a node with all rights that there
 are, which only the policies can stop.
@@ -10,6 +10,8 @@ import pytest
 
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import CAPI_MACHINES, CONFIG_MAPS, LEASES, NAMESPACES, OPENSHIFT_MACHINES
+from pp_hostd.leader.access.policies import SECRETS
+from pp_hostd.leader.commands.peer_key import PEER_KEY
 from pp_hostd.model.keys import (
     CONDEMNATION_ID,
     CONDEMNED,
@@ -57,6 +59,9 @@ AT_HOME = [
     ),
     Attempt("create", CONFIG_MAPS, "backup-worker-3", sample(CONFIG_MAPS, "backup-worker-3"), NAMESPACE),
     Attempt("deletecollection", CONFIG_MAPS, "", None, NAMESPACE),
+    Attempt("create", SECRETS, "another", {"metadata": {"name": "another"}}, NAMESPACE),
+    *(Attempt(verb, SECRETS, PEER_KEY, {"data": {"keys": ""}}, NAMESPACE) for verb in ("patch", "update")),
+    Attempt("delete", SECRETS, PEER_KEY, None, NAMESPACE),
     Attempt("patch", LEASES, LEASE, {"spec": {"holderIdentity": WHO}}, NAMESPACE),
     Attempt("update", LEASES, LEASE, {"spec": {"holderIdentity": WHO}}, NAMESPACE),
     Attempt("delete", LEASES, LEASE, None, NAMESPACE),
@@ -79,6 +84,7 @@ def objects(world: World) -> None:
         world.create(kind, WHO, sample(kind, WHO, **condemned), "default")
     for name in CONFIG_MAP_NAMES:
         world.create(CONFIG_MAPS, name, sample(CONFIG_MAPS, name), NAMESPACE)
+    world.create(SECRETS, PEER_KEY, {"metadata": {"name": PEER_KEY}}, NAMESPACE)
     world.create(LEASES, LEASE, sample(LEASES, LEASE), NAMESPACE)
 
 

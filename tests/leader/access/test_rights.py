@@ -19,6 +19,7 @@ from pp_hostd.kube.resources import (
 )
 from pp_hostd.leader.access.identities import AgentsUse
 from pp_hostd.leader.access.manifests import KINDS
+from pp_hostd.leader.access.policies import SECRETS
 from pp_hostd.leader.access.roles import agent_roles, leader_roles
 from pp_hostd.model.keys import LEADER as STATUS
 from pp_hostd.model.keys import NAMESPACE, ROSTER, backup_name
@@ -29,7 +30,6 @@ from tests.leader.access.people import LEADER, agent
 
 ME, OTHER = "rights-1", "rights-2"
 NODE_LEASES = "kube-node-lease"
-SECRETS = Resource("", "v1", "Secret", "secrets")
 SERVICE_ACCOUNTS = Resource("", "v1", "ServiceAccount", "serviceaccounts")
 ANNOTATED: Json = {"metadata": {"annotations": {"pp-hostd.io/agent": "a"}}}
 CHANGED: Json = {"data": {"a": "b"}}
@@ -54,7 +54,7 @@ CALLS_OF_THE_LEADER = [
     Attempt("create", EVENTS, "new", sample(EVENTS, "new", namespace="default"), "default"),
     Attempt("get", EVENTS, "told", namespace="default"),
     Attempt("patch", EVENTS, "told", {"count": 2}, "default"),
-    Attempt("get", CONFIG_MAPS, ROSTER, namespace=NAMESPACE),
+    Attempt("get", CONFIG_MAPS, STATUS, namespace=NAMESPACE),
     Attempt("list", CONFIG_MAPS, "", namespace=NAMESPACE),
     Attempt("watch", CONFIG_MAPS, "", namespace=NAMESPACE),
     Attempt("create", CONFIG_MAPS, "new", sample(CONFIG_MAPS, "new"), NAMESPACE),
@@ -107,6 +107,7 @@ NOT_FOR_ANYBODY = [
     Attempt("delete", KINDS["ValidatingAdmissionPolicyBinding"], "nodes.pp-hostd.io"),
 ]
 NOT_FOR_THE_LEADER = [
+    Attempt("get", CONFIG_MAPS, ROSTER, namespace=NAMESPACE),
     Attempt("patch", CONFIG_MAPS, ROSTER, CHANGED, NAMESPACE),
     Attempt("update", NODES, ME, ANNOTATED),
     Attempt("patch", NODES, ME, {"status": {"phase": "Running"}}, subresource="status"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -65,6 +66,12 @@ def backup(node: str) -> Json:
 
 REASONS = [
     (CONFIG_MAPS, backup("lost"), NAMESPACE, "Node lost is missing"),
+    (
+        CONFIG_MAPS,
+        {"metadata": {"name": "enrolled"}, "data": {"lost": "{}", "gone": "{}", "worker-1": "{}"}},
+        NAMESPACE,
+        "Node gone is enrolled and missing",
+    ),
     (NODES, sample(NODES, "worker-1", **CONDEMNED), None, "Node worker-1 is condemned"),
     (NODES, sample(NODES, "worker-2", **HALF_CONDEMNED), None, "Node worker-2 is condemned"),
     (NODES, sample(NODES, "worker-3", annotations={"pp-hostd.io/freeing": "7"}), None, "Node worker-3 is being freed"),
@@ -124,7 +131,19 @@ def test_it_leaves_nothing_of_ours_and_everything_else(world: World, kubeconfig:
     assert world.read(OPENSHIFT_MACHINES, "m-1", "default")["metadata"]["annotations"] == FOREIGN["annotations"]
     eventually(lambda: nothing_is_installed(world), "nothing is installed any more")
     again = uninstall(kubeconfig)
-    assert (again.returncode, set(again.stdout.split()[::3])) == (0, {"absent"})
+    assert (again.returncode, {line.split()[0] for line in again.stdout.splitlines()[:-2]}) == (0, {"absent"})
+    assert "systemctl disable pp-hostd-gate" in again.stdout.splitlines()[-1]
+
+
+def test_a_namespace_that_is_still_going_is_to_be_waited_for(world: World, kubeconfig: str) -> None:
+    held = Attempt("patch", CONFIG_MAPS, "held", {"metadata": {"finalizers": ["example.com/held"]}}, NAMESPACE)
+    world.create(CONFIG_MAPS, "", sample(CONFIG_MAPS, "held"), NAMESPACE)
+    assert world.make(held).ok
+    assert uninstall(kubeconfig).returncode == 0
+    refused = pp_leader("install", "--kubeconfig", kubeconfig)
+    assert (refused.returncode, "try again in a while" in refused.stderr) == (2, True)
+    assert world.make(replace(held, body={"metadata": {"finalizers": None}})).ok
+    eventually(lambda: uninstall(kubeconfig).returncode == 0 and nothing_is_installed(world), "nothing is installed")
 
 
 def test_a_cordon_of_somebody_else_stays(world: World, kubeconfig: str) -> None:

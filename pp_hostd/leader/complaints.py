@@ -1,0 +1,52 @@
+"""What is wrong with the Nodes and machines themselves, asked for or not: a journal line and an Event, once each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Callable
+
+from pp_hostd.kube.resources import NODES, Resource
+from pp_hostd.leader.events import About
+from pp_hostd.leader.plan.roster import unlisted
+from pp_hostd.leader.sights import MAX_FAULTY, Fault
+from pp_hostd.model.observed import Observed
+from pp_hostd.service.journal import Journal, Message, Priority
+
+Faults = tuple[Mapping[str, Fault], Mapping[str, Fault]]
+"""Of Nodes by name, of machines by subject."""
+REASON = "Unusable"
+NOT_LISTED = "enrolled, but not in the roster, so its agent promises nothing"
+
+
+class Complaints:
+    """`event`: see Telling. What stays as it is, is told once in a term."""
+
+    def __init__(self, machines: Resource, journal: Journal, event: Callable[[About, str, str, bool], None]) -> None:
+        self._machines, self._journal, self._event = machines, journal, event
+        self._told: frozenset[tuple[About, str]] = frozenset()
+        self._revision = -1
+        self._unlisted: dict[str, str] = {}
+
+    def tell(self, observed: Observed, faults: Faults, revision: int) -> None:
+        """What is new since the last time. Who is not listed is looked for when `revision` is another one."""
+        if revision != self._revision:
+            self._revision, self._unlisted = revision, unlisted(observed)
+        found = [each for each in self._found(observed, *faults) if each[0].uid]
+        for about, sentence in (each for each in found if each not in self._told):
+            line = f"{about.kind.describe(about.namespace, about.name)}: {sentence}"
+            self._journal.say(Message.TROUBLE, line, Priority.WARNING)
+            self._event(about, REASON, sentence, True)
+        self._told = frozenset(found)
+
+    def _found(
+        self, observed: Observed, of_nodes: Mapping[str, Fault], of_machines: Mapping[str, Fault]
+    ) -> Iterator[tuple[About, str]]:
+        for name, fault in of_nodes.items():
+            yield About(NODES, None, name, fault.uid), fault.sentence
+        for subject, fault in of_machines.items():
+            namespace, _, name = subject.rpartition("/")
+            yield About(self._machines, namespace or None, name, fault.uid), fault.sentence
+        for name, why in islice(self._unlisted.items(), MAX_FAULTY):
+            seen = observed.nodes.get(name)
+            yield About(NODES, None, name, name if seen is None else seen.node.uid), f"{NOT_LISTED}: {why}"
