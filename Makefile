@@ -37,7 +37,7 @@ controlplane: $(STAMP) ## build etcd, kube-apiserver and friends into the cache 
 demo: $(STAMP) ## show the main job on the embedded API, in a minute; ARGS=--json for one JSON object per line
 	@$(BIN)/python -m tests.demo $(ARGS)
 
-bench: $(STAMP) ## print every figure beside its target; ONLY=name for one
+bench: controlplane ## print every figure beside its target; ONLY=name for one
 	@$(BIN)/python -m tests.bench $(ONLY)
 
 fuzz: $(STAMP) ## a million hostile inputs for the peer port (about 4 minutes); INPUTS= for another number

@@ -6,7 +6,19 @@ import sys
 from collections.abc import Iterable
 from typing import Callable
 
-from tests.bench import agent, latency, memory, observing, peer_port, startup, watching
+from tests.bench import (
+    agent,
+    latency,
+    leader,
+    memory,
+    observing,
+    peer_port,
+    planning,
+    pulled_link,
+    startup,
+    timeline,
+    watching,
+)
 from tests.bench.figure import Figure
 
 BENCHES: dict[str, Callable[[], Iterable[Figure]]] = {
@@ -15,10 +27,14 @@ BENCHES: dict[str, Callable[[], Iterable[Figure]]] = {
     "get": latency.get_overhead,
     "watch": watching.watch_memory,
     "observer": observing.observer_memory,
+    "plan": planning.plan_speed,
+    "leader": leader.idle_costs,
     "peers": peer_port.peer_port,
     "agent": agent.weight,
     "costs": agent.running_costs,
     "reaction": agent.reaction,
+    "timeline": timeline.remediation,
+    "link": pulled_link.pulled_link,
 }
 
 ATTEMPTS = 3

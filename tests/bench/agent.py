@@ -9,21 +9,17 @@ import sys
 import time
 from collections.abc import Iterator
 
+from pp_hostd.model.settings import Settings, value_of
 from tests.bench.figure import Figure
 from tests.bench.locked_agent import locked_agent
-from tests.harness.bed.cluster_bed import ClusterBed
+from tests.bench.running import requests_in
+from tests.harness.bed.cluster_bed import SETTINGS, ClusterBed
 from tests.harness.bed.host import Host
 from tests.harness.embedded import EmbeddedCluster
 from tests.harness.eventually import eventually
 
-DEFAULTS = {
-    "api.read_interval_seconds": 4.0,
-    "api.read_deadline_seconds": 2.0,
-    "api.retry_seconds": 1.0,
-    "peers.round_seconds": 2.0,
-    "agent.self_timeout_seconds": 22.0,
-    "watchdog.timeout_seconds": 10,
-}
+DEFAULTS = {key: value_of(Settings(), key) for key in SETTINGS}
+"""In place of what a bed shortens."""
 QUICK = {"api.read_interval_seconds": 0.5, "agent.mode": "dry-run"}
 STEADY_SECONDS = 60.0
 CONDEMNATIONS = 100
@@ -103,6 +99,4 @@ def _traffic_bytes(host: Host) -> int:
 
 def _requests(host: Host) -> float:
     program = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:9479/metrics', timeout=5).read().decode())"
-    text = host.run(sys.executable, "-c", program).stdout
-    lines = (line for line in text.splitlines() if line.startswith("pp_hostd_api_requests_total"))
-    return sum(float(line.split()[-1]) for line in lines)
+    return requests_in(host.run(sys.executable, "-c", program).stdout)

@@ -11,7 +11,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import requests
@@ -19,6 +18,7 @@ import requests
 from pp_hostd.kube.resources import CONFIG_MAPS, NAMESPACES, NODES
 from pp_hostd.model.keys import NAMESPACE, ROSTER
 from pp_hostd.model.roster import Member, Roster
+from tests.bench.running import Running
 from tests.harness.cluster import token_of
 from tests.harness.embedded import EmbeddedCluster
 from tests.harness.eventually import eventually
@@ -32,25 +32,8 @@ SCRIPT = (
 )
 
 
-@dataclass(frozen=True)
-class Agent:
-    pid: int
-
-    def resident_mb(self) -> float:
-        return int(self._status()["VmRSS"].split()[0]) / 1024
-
-    def threads(self) -> int:
-        return int(self._status()["Threads"])
-
-    def is_locked(self) -> bool:
-        return int(self._status()["VmLck"].split()[0]) > 0
-
-    def _status(self) -> dict[str, str]:
-        return dict(line.split(":", 1) for line in Path(f"/proc/{self.pid}/status").read_text().splitlines())
-
-
 @contextmanager
-def locked_agent(nodes: int) -> Iterator[Agent]:
+def locked_agent(nodes: int) -> Iterator[Running]:
     """In steady state, with so many nodes in its roster."""
     if os.geteuid() != 0:
         sys.exit("bench: the agent's memory can be locked, and its /run replaced, by root alone")
@@ -59,8 +42,8 @@ def locked_agent(nodes: int) -> Iterator[Agent]:
         command = ["unshare", "--mount", "sh", "-c", SCRIPT, sys.executable, _configured(cluster, Path(directory))]
         with subprocess.Popen(command, cwd=directory, stderr=subprocess.DEVNULL) as process:
             try:
-                agent = Agent(process.pid)
-                eventually(_is_steady, "the agent has read a few times", 60)
+                agent = Running(process.pid, PORTS["agent.metrics_port"])
+                eventually(lambda: agent.requests() >= STEADY_REQUESTS, "the agent has read a few times", 60)
                 assert agent.is_locked(), "the agent's memory is not locked"
                 yield agent
             finally:
@@ -99,12 +82,3 @@ def _configured(cluster: EmbeddedCluster, directory: Path) -> str:
         f"api.read_deadline_seconds = 1\n{ports}"
     )
     return str(path)
-
-
-def _is_steady() -> bool:
-    try:
-        text = requests.get(f"http://127.0.0.1:{PORTS['agent.metrics_port']}/metrics", timeout=2).text
-    except requests.ConnectionError:
-        return False
-    counts = [float(line.split()[-1]) for line in text.splitlines() if line.startswith("pp_hostd_api_requests_total")]
-    return sum(counts) >= STEADY_REQUESTS

@@ -27,19 +27,24 @@ def observer_memory() -> Iterator[Figure]:
     """Right after the list, which is when most is held at once."""
     with EmbeddedCluster.start() as cluster:
         kubeconfig = str(cluster.kubeconfig())
-        asyncio.run(_fill(kubeconfig))
+        asyncio.run(fill(kubeconfig))
         command = [sys.executable, "-m", "tests.bench.observer", kubeconfig, "node"]
         found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     assert found["machines"] == COUNT
     yield Figure(f"observer: {COUNT:,} Nodes of 8 kB", found["resident_kb"] / 1024, "MB", at_most=80)
 
 
-async def _fill(kubeconfig: str) -> None:
+async def fill(kubeconfig: str) -> None:
+    """So many Nodes, as large as real ones."""
     client = ApiClient(load(kubeconfig), deadline_seconds=10)
     assert len(json.dumps(_node(0))) > NODE_BYTES
     for number in range(COUNT):
         await client.create(NODES, _node(number))
     client.close()
+
+
+def node_name(number: int) -> str:
+    return f"node-{number:04}.rack.example"
 
 
 def _node(number: int) -> Json:
@@ -48,7 +53,7 @@ def _node(number: int) -> Json:
     promise = Armed(boot, 22.0, 10.0, WatchdogKind.HARDWARE, GateKind.HOLD, uid, 1)
     address = {"type": "InternalIP", "address": f"10.78.{number >> 8}.{number & 255}"}
     return {
-        "metadata": {"name": f"node-{number:04}.rack.example", "annotations": {AGENT: promise.render()}},
+        "metadata": {"name": node_name(number), "annotations": {AGENT: promise.render()}},
         "spec": {"providerID": f"metal3://{uid}"},
         "status": {"addresses": [address], "images": IMAGES},
     }

@@ -5,9 +5,9 @@ Rules 10, 11 and 12. Each course that is not the freeing itself says what is sti
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 
 from pp_hostd.leader.plan.memory import wait_seconds
 from pp_hostd.leader.plan.view import View
@@ -207,26 +207,34 @@ def _ask(view: View, electorate: Electorate) -> Course:
     told = f"{len(case.tokens)} of {electorate.n} nodes have acknowledged, and {missing} more must"
     if electorate.n == 1 and electorate.names == (view.name,):
         return view.refuses(f"{told}; there are no more to ask")
-    names = (name for name in view.electorates.names(electorate) if name != view.name and name not in case.tokens)
-    return _asks(view, Stage.ACKNOWLEDGING, electorate, names, min(ASKED_AT_ONCE * missing, MOST_ASKED), told)
+    most = min(ASKED_AT_ONCE * missing, MOST_ASKED)
+    return _asks(view, Stage.ACKNOWLEDGING, electorate, view.electorates.names(electorate), case.tokens, most, told)
 
 
 def _ask_again(view: View, electorate: Electorate) -> Course:
     case = view.case
     told = f"the wait is over: asks the same nodes again ({len(case.again)} of {electorate.n} have answered, half must)"
-    names = (name for name in case.tokens if name not in case.again)
-    return _asks(view, Stage.CHECKING, electorate, names, MOST_ASKED, told)
+    return _asks(view, Stage.CHECKING, electorate, tuple(case.tokens), case.again, MOST_ASKED, told)
 
 
-def _asks(view: View, stage: Stage, electorate: Electorate, names: Iterable[str], most: int, told: str) -> Course:
-    """Ask so many of them, each in turn: some may be silent for ever."""
+def _asks(
+    view: View,
+    stage: Stage,
+    electorate: Electorate,
+    names: tuple[str, ...],
+    known: Container[str],
+    most: int,
+    told: str,
+) -> Course:
+    """Ask so many of them that are not yet known, each in turn: some may be silent for ever."""
     case = view.case
     told = "; ".join([told, *(f"{name}: {why}" for name, why in islice(case.silent.items(), 3))])
     if view.now < case.ask_not_before_at:
         return view.waits(stage, told, case.ask_not_before_at)
-    unasked = list(names)
-    turn = case.asked % len(unasked)
-    found = (view.electorates.member(electorate, name) for name in (unasked[turn:] + unasked[:turn])[:most])
+    turn = case.asked % len(names)
+    in_turn = chain(islice(names, turn, None), islice(names, turn))
+    chosen = islice((name for name in in_turn if name != view.name and name not in known), most)
+    found = (view.electorates.member(electorate, name) for name in chosen)
     members = tuple(member for member in found if member is not None)
     return view.does(stage, AskPeers(view.subject, "" if view.machine is None else view.machine.uid, members), told)
 

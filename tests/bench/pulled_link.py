@@ -1,0 +1,37 @@
+"""How soon the pod of a worker whose link is pulled runs elsewhere, with its volume, on a whole site with defaults."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from pp_hostd.model.settings import Settings
+from tests.bench.agent import DEFAULTS
+from tests.bench.figure import Figure
+from tests.harness.bed.bed import REPOSITORY
+from tests.harness.eventually import eventually
+from tests.scenarios.endtoend.site import Site
+from tests.scenarios.endtoend.timeline import Timeline
+
+POD = "web-0"
+
+
+def pulled_link() -> Iterator[Figure]:
+    """Requested by hand at the moment of the pull."""
+    with Site.on_real_parts(DEFAULTS) as site:
+        site.begin()
+        time.sleep(Settings().leader.start_grace_seconds)
+        (lost,) = site.hosts_of(POD)
+        timeline = Timeline(site, [lost], "its link is pulled, and its remediation requested")
+        site.bed.set_carrier(lost.name, False)
+        site.request(lost)
+
+        def elsewhere() -> bool:
+            timeline.look()
+            return site.workload.node_of(POD) not in ("", lost.name)
+
+        eventually(elsewhere, f"{POD} runs elsewhere", 120)
+        ran_at = timeline.at(f"Volume of {POD}: attached to {site.workload.node_of(POD)}")
+        print(timeline.text(), end="")
+        timeline.keep(REPOSITORY / "build" / "timeline-defaults.txt")
+        yield Figure("link pulled until the pod runs elsewhere", ran_at - timeline.since_at, "s", at_most=60)
