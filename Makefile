@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 SOURCES := pp_hostd tests
 
 .DEFAULT_GOAL := help
-.PHONY: help test suite lint demo bench fuzz docs controlplane clean
+.PHONY: help test suite lint demo bench fuzz model docs controlplane clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ bench: controlplane ## print every figure beside its target; ONLY=name for one
 
 fuzz: $(STAMP) ## a million hostile inputs for the peer port (about 4 minutes); INPUTS= for another number
 	$(BIN)/python -m tests.fuzz.peer_port --inputs $(or $(INPUTS),1000000)
+
+model: $(STAMP) ## check the formal model of the rules (about 4 minutes; needs spin and gcc)
+	@$(BIN)/python docs/model/check
 
 docs: $(STAMP) ## write etc/pp-hostd.toml and docs/settings.md from the table of settings
 	@$(BIN)/python -m pp_hostd.reference

@@ -13,6 +13,7 @@ from pp_hostd import __version__
 from pp_hostd.agent import commands as agent_commands
 from pp_hostd.errors import UserError
 from pp_hostd.leader import commands as leader_commands
+from pp_hostd.sim import commands as sim_commands
 
 CONFIG_PATH = "/etc/pp-hostd/pp-hostd.toml"
 
@@ -27,7 +28,10 @@ AddCommands = Callable[["argparse._SubParsersAction[Any]", str], None]
 def agent() -> int:
     """The console script pp-hostd."""
     return _run(
-        "pp-hostd", "The agent: resets this host in bounded time once nobody can vouch for it.", agent_commands.add
+        "pp-hostd",
+        "The agent: resets this host in bounded time once nobody can vouch for it.",
+        agent_commands.add,
+        sim_commands.add,
     )
 
 

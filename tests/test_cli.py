@@ -72,6 +72,7 @@ OF_THE_AGENT = [
     ["maintenance", "on"],
     ["maintenance", "off"],
     ["maintenance", "status"],
+    ["simulate"],
 ]
 
 

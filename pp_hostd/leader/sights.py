@@ -107,6 +107,7 @@ class Nodes(Sight[NodeSeen]):
         self.seen: dict[str, NodeSeen] = {}
         self.marked: dict[str, None] = {}
         self._machines = machines
+        self._stretches = 0
 
     def _find(self, api_object: object) -> NodeSeen | Unreadable:
         return parse_node_seen(api_object, self._machines)
@@ -125,10 +126,17 @@ class Nodes(Sight[NodeSeen]):
     def _take(self, name: str, found: NodeSeen | None) -> None:
         before = self.seen.pop(name, None)
         if found is not None:
-            self.seen[name] = found
+            found = self.seen[name] = replace(found, stretch=self._stretch(before, found))
         _list(self.marked, name, found is not None and found.marked)
         if _for_roster(before) != _for_roster(found):
             self.revision += 1
+
+
+    def _stretch(self, before: NodeSeen | None, found: NodeSeen) -> int:
+        if before is not None and _binding(before) == _binding(found):
+            return before.stretch
+        self._stretches += 1
+        return self._stretches
 
 
 class Machines(Sight[Machine]):
@@ -171,6 +179,12 @@ def _for_roster(seen: NodeSeen | None) -> object:
     promise = agent.promise if isinstance(agent, Committed) else agent
     promised_version = promise.roster_version if isinstance(promise, Armed) else None
     return seen.node.uid, seen.node.address, seen.subject, promised_version
+
+
+def _binding(seen: NodeSeen) -> object:
+    """What the host states; one that has decided is bound by what it promised before."""
+    agent = seen.node.agent
+    return seen.node.uid, agent.promise if isinstance(agent, Committed) else agent
 
 
 def _standing(machine: Machine) -> object:

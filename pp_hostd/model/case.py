@@ -19,7 +19,8 @@ class Case:
 
     `id` is the condemnation that this term wrote onto the version `after` of the machine, `stretch` the one of the
     watch in which it stands. `inspection` is the last one under it.
-    `promise` is what binds the host, as found under this condemnation. `tokens` are those of the peers that have
+    `promise` is what binds the host, as found under this condemnation, `stated` the stretch of the watch in which the
+    host states it. `tokens` are those of the peers that have
     acknowledged it, `again` the peers that did so once more after the wait; `t0_at` is rule 10's. `committed_at` is
     when the committed record was first seen, `kubelet_at` when the kubelet's Lease was last seen to change, and
     `kubelet_back` says that it did so in the boot whose gate is closed.
@@ -30,6 +31,7 @@ class Case:
     stretch: int | None = None
     inspection: Inspection | None = None
     promise: Armed | None = None
+    stated: int | None = None
     tokens: Mapping[str, str] = field(default_factory=dict)
     again: frozenset[str] = frozenset()
     t0_at: float | None = None

@@ -20,7 +20,8 @@ CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kube
 @dataclass(frozen=True)
 class NodeSeen:
     """A Node; `subject` is the machine that it names. `freed` and `confirmed` are None where nothing is. `boot` is
-    the one that its kubelet last reported, empty if none."""
+    the one that its kubelet last reported, empty if none. `stretch` changes whenever the watch has shown that
+    another promise binds the host than before, and when it had to begin anew: with the same one there was no gap."""
 
     node: Node
     subject: str | Unreadable
@@ -32,6 +33,7 @@ class NodeSeen:
     paused: bool = False
     finalizers: tuple[str, ...] = ()
     boot: str = ""
+    stretch: int = field(default=0, compare=False)
 
     @property
     def marked(self) -> bool:

@@ -31,6 +31,7 @@ def pulled_link() -> Iterator[Figure]:
             return site.workload.node_of(POD) not in ("", lost.name)
 
         eventually(elsewhere, f"{POD} runs elsewhere", 120)
+        timeline.look()  # it may have come just after the last look
         ran_at = timeline.at(f"Volume of {POD}: attached to {site.workload.node_of(POD)}")
         print(timeline.text(), end="")
         timeline.keep(REPOSITORY / "build" / "timeline-defaults.txt")

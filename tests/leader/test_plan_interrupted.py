@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pp_hostd.model.condemnation import NotRequested
@@ -20,7 +22,16 @@ from pp_hostd.model.remedy import (
     Uncordon,
 )
 from pp_hostd.model.written import Written
-from tests.leader.remediation import BY_DELETION, BY_MARKER, CERTAIN, KINDS, WAIT_SECONDS, after_steps, requested
+from tests.leader.remediation import (
+    BY_DELETION,
+    BY_MARKER,
+    CERTAIN,
+    KINDS,
+    WAIT_SECONDS,
+    after_steps,
+    requested,
+    waiting,
+)
 from tests.leader.virtual_host import HOST, LABELS, World
 
 
@@ -100,6 +111,20 @@ def test_what_was_found_under_a_condemnation_that_lapsed_counts_for_nothing() ->
     world.run(world.given_back)
     kinds = [type(step) for step in world.steps()]
     assert kinds[2:6] == [Inspect, Condemn, Inspect, AskPeers]
+
+
+def test_a_promise_that_was_another_one_for_a_moment_makes_the_wait_start_anew() -> None:
+    world = waiting()
+    promise = world.a_promise()
+    world.api.lags = True  # both changes are shown at once, and no plan sees the first
+    world.state(replace(promise, self_timeout_seconds=60.0))
+    world.state(promise)
+    world.api.lags = False
+    world.api.catch_up()
+    changed_at = world.now
+    world.run(world.given_back)
+    assert len(world.steps(Condemn)) == 1
+    assert world.at(DeleteNode) >= changed_at + WAIT_SECONDS
 
 
 def test_a_watch_that_began_anew_may_have_missed_a_lapse() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from pp_hostd.model.case import Case, Term
-from pp_hostd.model.observed import MachineSeen
+from pp_hostd.model.observed import MachineSeen, NodeSeen
 from pp_hostd.model.promise import Armed, Committed, GateClosed, GateKind
 from pp_hostd.model.remedy import (
     Acknowledged,
@@ -55,6 +55,17 @@ def sighted(case: Case, seen: MachineSeen | None) -> Case:
     if seen is not None and case.stretch == seen.stretch:
         return case
     return Case(left=case.left, not_before_at=case.not_before_at, trouble=case.trouble)
+
+
+def unbroken(case: Case, seen: NodeSeen | None) -> Case:
+    """Rule 12: what binds the host must have been the same all the time. If it was another promise for a moment, the
+    host may have lived by that one: who has acknowledged does so again, and the wait starts anew."""
+    stretch = None if seen is None else seen.stretch
+    if case.promise is None or case.stated == stretch:
+        return case
+    if case.stated is None:
+        return replace(case, stated=stretch)
+    return replace(case, stated=stretch, tokens={}, t0_at=None)
 
 
 def counted(case: Case, electorate: Electorate | None, now: float) -> Case:

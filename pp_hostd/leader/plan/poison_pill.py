@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pp_hostd.leader.plan.certainty import certain, refusal
 from pp_hostd.leader.plan.electorates import Electorates
 from pp_hostd.leader.plan.giving_back import given_back
-from pp_hostd.leader.plan.memory import counted, learned, sighted
+from pp_hostd.leader.plan.memory import counted, learned, sighted, unbroken
 from pp_hostd.leader.plan.valves import Valves, begun, paused
 from pp_hostd.leader.plan.view import View
 from pp_hostd.model.case import Case, Course, Stage, Term
@@ -45,6 +45,7 @@ def plan(settings: Settings, observed: Observed, term: Term, news: Iterable[Reme
     targets, doubtful = _targets(observed, settings.api.machines)
     for name, subject in targets:
         case = sighted(term.cases.get(name, Case()), observed.machines.get(subject))
+        case = unbroken(case, observed.nodes.get(name))
         electorate = None if case.promise is None else electorates.of(case.promise)
         case = counted(case, None if isinstance(electorate, Unreadable) else electorate, now)
         view = View(settings, observed, electorates, term, case, name, subject, now)

@@ -101,6 +101,7 @@ def runs_elsewhere_after_death(site: Site, timeline: Timeline, lost: Host, pod: 
         return site.workload.node_of(pod) not in ("", lost.name)
 
     eventually(elsewhere, f"{pod} runs elsewhere", 60)
+    timeline.look()  # it may have come just after the last look
     (died_at,) = [event["at"] for event in lost.record.events("down") if event["at"] > timeline.since_at]
     node = site.workload.node_of(pod)
     moments = [f"{lost.name}: it had", f"Pod {pod}: Running on {node}", f"Volume of {pod}: attached to {node}"]

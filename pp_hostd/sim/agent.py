@@ -1,0 +1,416 @@
+"""An agent's process: the real driver and witness, with senses and hands that reach into the simulated world."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Callable
+
+from pp_hostd.agent.driver import Driver, News
+from pp_hostd.agent.kept import Kept, parse_kept
+from pp_hostd.agent.rosters import Rosters
+from pp_hostd.agent.witness import ReadOutcome, Unread, Witness
+from pp_hostd.embedded.history import Event
+from pp_hostd.embedded.paging import Query
+from pp_hostd.kube.resources import CONFIG_MAPS, NODES, OPENSHIFT_MACHINES
+from pp_hostd.model.answer import Answer, Health
+from pp_hostd.model.bond import Bond, GateOpened, Look, StoreEnded, WatchdogArmed, WatchdogDisarmed
+from pp_hostd.model.condemnation import Condemned, NotCondemned
+from pp_hostd.model.evidence import LinkChanged, PeerAnswered, Read, WatchedCondemned
+from pp_hostd.model.ground import Ground
+from pp_hostd.model.keys import AGENT, CONDEMNED, NAMESPACE, ROSTER, backup_name
+from pp_hostd.model.machine import Machine, parse_machine
+from pp_hostd.model.memory import Decision, Memory, Source
+from pp_hostd.model.node import Node, parse_node
+from pp_hostd.model.promise import AgentRecord, Armed, Committed, WatchdogKind
+from pp_hostd.model.record import Unreadable
+from pp_hostd.model.roster import Roster, parse_roster
+from pp_hostd.model.settings import Settings
+from pp_hostd.model.verdict import Verdict
+from pp_hostd.model.written import Written
+from pp_hostd.sim.api import Client, Failed, Json, Reply
+from pp_hostd.sim.host import Boot, Host
+from pp_hostd.sim.stream import Stream
+from pp_hostd.timing import peer_read_seconds
+
+MACHINES_IN = "machines"
+SYNC_SECONDS = 0.5
+STALL_WITHIN_SECONDS = 6.0
+A_MOMENT = 0.02
+Answered = Callable[[Answer], None]
+Question = tuple[str, str, str]
+"""Who asks, about which machine, of which uid."""
+AskPeer = Callable[[str, Question, Answered], None]
+
+
+class Agent:
+    """Senses and hands of the driver. `ask_peer` carries a question to another host's agent."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        host: Host,
+        boot: Boot,
+        client: Client,
+        ask_peer: AskPeer,
+        decided: Callable[[Decision, str], None],
+        false_proof: Callable[[str], None],
+        chance: random.Random,
+        note: Callable[[str, str], None],
+    ) -> None:
+        self.settings = settings
+        self._host, self._boot, self._client, self._ask_peer, self._chance = host, boot, client, ask_peer, chance
+        self._note, self._on_decided, self._on_false_proof = note, decided, false_proof
+        self._time, self._process = client.time, client.process
+        self.clock = boot.clock
+        self.stopping = False
+        self.machine: Machine | None = None
+        self._rosters = Rosters(*boot.rosters)
+        self._news: list[News] = []
+        self._wakes = 0
+        self._due = False
+        self._stall_seconds = 0.0
+        self._stalls_at_worst = self._asks = False
+        self._proven_at = self._asking_since = -math.inf
+        self._decided: Decision | None = None
+        self._shown = ""
+        self.witness = Witness(f"{chance.getrandbits(64):x}")
+        kept = self._recalled()
+        if kept.memory.proof is not None:
+            self._proven_at = self._asking_since = kept.memory.proof.at
+        if kept.memory.inquiry is not None:
+            self._asks, self._asking_since = True, kept.memory.inquiry.started_at
+        self.driver = Driver(
+            settings,
+            self,
+            self,
+            memory=kept.memory,
+            bond=kept.bond,
+            clock=self.clock,
+            entropy=partial(chance.getrandbits, 64),
+        )
+        if boot.watchdog_seconds is not None:  # systemd kept the descriptor
+            self._news.append(WatchdogArmed(WatchdogKind.HARDWARE, float(settings.watchdog.timeout_seconds)))
+        Stream(
+            client, OPENSHIFT_MACHINES, Query(label_selector=CONDEMNED), self._condemned_listed, self._condemned_changed
+        )
+        of_roster = Query(NAMESPACE, field_selector=f"metadata.name={ROSTER}")
+        Stream(client, CONFIG_MAPS, of_roster, self._roster_listed, self._roster_changed)
+        self._wake()
+
+    def _recalled(self) -> Kept:
+        boot = self._boot
+        kept = parse_kept(boot.run, boot.id, boot.gate, self.clock()) if boot.run else None
+        if not isinstance(kept, Kept):
+            return Kept(Memory(), Bond(boot.id, boot.gate))
+        memory = kept.memory.resumed()
+        return Kept(memory if kept.is_bound else replace(memory, decision=None), kept.bond)
+
+    @property
+    def subject(self) -> str:
+        return f"{MACHINES_IN}/{self._host.name}"
+
+    # Turns.
+
+    def tell(self, news: News) -> None:
+        if isinstance(news, Read) and news.machine is not None:
+            self.machine = news.machine
+        self._news.append(news)
+        self._wake()
+
+    def stall(self, seconds: float) -> None:
+        """If it is about to feed, it hangs between judging and feeding (rule 2)."""
+        self._stall_seconds = seconds
+        self._process.later(STALL_WITHIN_SECONDS, partial(setattr, self, "_stall_seconds", 0.0))
+
+    def stall_at_worst(self) -> None:
+        """It hangs there when its proof is about to run out, each time for as long as its watchdog lets it."""
+        self._stalls_at_worst = True
+
+    def link_changed(self) -> None:
+        self._process.do(lambda: self.tell(LinkChanged(self.clock())))
+
+    def stop(self) -> None:
+        """As systemd orders it."""
+        self.stopping = True
+        self._process.do(self._wake)
+
+    def _wake(self) -> None:
+        """Whatever comes at the same moment is judged together."""
+        if not self._due:
+            self._due = True
+            self._process.later(0.0, self._turn)
+
+    def _turn(self) -> None:
+        self._due = False
+        verdict = self.driver.turn()
+        self._wakes += 1
+        self._time.at(self.clock.when(verdict.wake_at), partial(self._process.do, partial(self._alarm, self._wakes)))
+        if self.driver.memory.inquiry is None:
+            self._asks = False
+        bond = self.driver.bond
+        if self.stopping and self.driver.idle and bond.watchdog is None and not bond.promises:
+            self._process.kill()
+
+    def _alarm(self, wakes: int) -> None:
+        if wakes == self._wakes:
+            self._wake()
+
+    # The driver's senses.
+
+    def take(self) -> list[News]:
+        taken, self._news = self._news, []
+        return taken
+
+    def ground(self) -> Ground:
+        newest = self._rosters.newest
+        return Ground(
+            node=self._host.name,
+            electorate=None if newest is None else self._rosters.electorate(newest.version),
+            machine=self.machine,
+            stopping=self.stopping,
+            enrolled_before=self._host.enrolled,
+        )
+
+    def rosters(self) -> Mapping[int, tuple[str, ...]]:
+        return self._rosters
+
+    # The driver's hands.
+
+    def feed(self) -> None:
+        self._check_proof()
+        left = self._life_left() if self._stalls_at_worst else math.inf
+        if left < A_MOMENT:
+            self._stall_seconds = self._boot.fires_at - self._time.now - A_MOMENT
+        if self._stall_seconds > 0:
+            seconds, self._stall_seconds = self._stall_seconds, 0.0
+            self._process.hang(seconds)
+            self._process.do(partial(self._host.feed, self._boot))
+            if left < A_MOMENT:  # and it never judges again
+                self._process.do(partial(self._process.hang, 2.0 * self.settings.watchdog.timeout_seconds))
+            return
+        self._host.feed(self._boot)
+        if left < 3 * A_MOMENT:
+            self._process.later(left - A_MOMENT / 2, self._wake)  # the very last judgement that may feed
+        elif left < self.settings.watchdog.timeout_seconds:
+            self._process.hang(left - 2 * A_MOMENT)
+
+    def _check_proof(self) -> None:
+        """Rule 1: no proof is younger than the exchange that gave it."""
+        proof = self.driver.memory.proof
+        if proof is None:
+            return
+        began_at = self._asking_since if proof.source is Source.OUTAGE else self._proven_at
+        if proof.at > began_at + A_MOMENT:
+            self._on_false_proof(f"{self._host.name} feeds by a proof dated {proof.at - began_at:.2f} s too late")
+
+    def _life_left(self) -> float:
+        proof = self.driver.memory.proof
+        lived = 0.0 if proof is None else self.clock() - proof.at
+        return self.settings.agent.self_timeout_seconds - lived
+
+    def reset(self, decision: Decision, bond: Bond) -> None:
+        if self._decided == decision:
+            return
+        self._decided = decision
+        self._on_decided(decision, bond.bound_uid)
+        self._note(self._host.name, f"resets itself: {decision.cause}")
+        if bond.promises and decision.id is not None:
+            self._commit(Committed(bond.promises[0], decision.id))
+        self._host.reset(self._boot, SYNC_SECONDS)
+
+    def _commit(self, record: Committed) -> None:
+        def looked(reply: Reply) -> None:
+            if isinstance(reply, Node):
+                self._write(record, reply, lambda _: None)
+
+        self._client.call(self._serve_node, looked, self._deadline_seconds)
+
+    def read(self) -> None:
+        began_at = self.clock()
+        self._read(self.subject, self._deadline_seconds, lambda reply: self.tell(self._own_read(began_at, reply)))
+
+    def _own_read(self, began_at: float, reply: Reply) -> Read:
+        if isinstance(reply, Machine) and reply.node == self._host.name:
+            if isinstance(reply.condemnation, NotCondemned):
+                self.proven(began_at)
+            return Read(began_at, self.clock(), reply)
+        if isinstance(reply, Failed):
+            return Read(began_at, self.clock(), missing=reply.missing, failure="" if reply.missing else reply.sentence)
+        return Read(began_at, self.clock(), failure="it is another node's machine, or unreadable")
+
+    def ask(self, peers: tuple[str, ...], uid: str) -> None:
+        if not self._asks:
+            self._asks, self._asking_since = True, self.clock()
+        for peer in peers:
+            _Asked(self, peer, (self._host.name, self.subject, uid))
+
+    @property
+    def unproven_seconds(self) -> float:
+        """Since the exchange began that gave its last proof."""
+        proof = self.driver.memory.proof
+        since = self._asking_since if proof is not None and proof.source is Source.OUTAGE else self._proven_at
+        return self.clock() - since
+
+    def proven(self, began_at: float) -> None:
+        """An exchange that began then has shown that its machine is not condemned."""
+        self._proven_at = max(self._proven_at, began_at)
+
+    def look(self) -> None:
+        began_at = self.clock()
+        self._client.call(
+            self._serve_node, lambda reply: self.tell(self._look(began_at, reply)), self._deadline_seconds
+        )
+
+    def _look(self, began_at: float, reply: Reply) -> Look:
+        if isinstance(reply, Node):
+            return Look(began_at, self.clock(), reply)
+        if isinstance(reply, bool):
+            return Look(began_at, self.clock(), missing=True, backup=reply)
+        return Look(began_at, self.clock(), failure=str(getattr(reply, "sentence", reply)))
+
+    def store(self, record: AgentRecord, node: Node) -> None:
+        def ended(reply: Reply) -> None:
+            if isinstance(reply, Node) and isinstance(record, Armed):
+                self._host.enrolled = True
+            written = reply.written if isinstance(reply, Failed) else Written.DONE
+            stored = reply if isinstance(reply, Node) else None
+            sentence = reply.sentence if isinstance(reply, Failed) else ""
+            self.tell(StoreEnded(record, node.resource_version, written, self.clock(), stored, sentence))
+
+        self._write(record, node, ended)
+
+    def arm(self) -> None:
+        seconds = float(self.settings.watchdog.timeout_seconds)
+        self._host.arm(self._boot, seconds)
+        self.tell(WatchdogArmed(WatchdogKind.HARDWARE, seconds))
+
+    def disarm(self) -> None:
+        self._host.disarm(self._boot)
+        self.tell(WatchdogDisarmed())
+
+    def open_gate(self, reason: str) -> None:  # noqa: ARG002
+        self._host.open_gate(self._boot)
+        self.tell(GateOpened())
+
+    def remember(self, memory: Memory, bond: Bond) -> None:
+        self._kept = Kept(memory, bond)
+
+    def show(self, verdict: Verdict) -> None:
+        if verdict.sentence != self._shown:
+            self._shown = verdict.sentence
+            self._note(self._host.name, verdict.sentence)
+
+    # The API.
+
+    @property
+    def _deadline_seconds(self) -> float:
+        return self.settings.api.read_deadline_seconds
+
+    def _read(self, subject: str, deadline_seconds: float, done: Callable[[Reply], None]) -> None:
+        namespace, _, name = subject.rpartition("/")
+        serve = partial(self._client.api.found, parse_machine, OPENSHIFT_MACHINES, namespace, name)
+        self._client.call(serve, done, deadline_seconds)
+
+    def _serve_node(self) -> Node | Unreadable | bool:
+        """The Node, or, where there is none, whether there is a backup of it."""
+        api, name = self._client.api, self._host.name
+        if api.exists(NODES, "", name):
+            found: Node | Unreadable = api.found(parse_node, NODES, "", name)
+            return found
+        return api.exists(CONFIG_MAPS, NAMESPACE, backup_name(name))
+
+    def _write(self, record: AgentRecord, node: Node, done: Callable[[Reply], None]) -> None:
+        condition = {"uid": node.uid, "resourceVersion": node.resource_version}
+        patch = {"metadata": {**condition, "annotations": {AGENT: record.render()}}}
+
+        def serve() -> Node | Unreadable:
+            self._client.api.patch(NODES, "", node.name, patch)
+            return parse_node(self._client.api.store.get(NODES, "", node.name))
+
+        self._client.call(serve, done, self._deadline_seconds)
+
+    def _roster_listed(self, items: list[Json]) -> None:
+        for item in items:
+            self._take_roster(item)
+
+    def _roster_changed(self, event: Event) -> None:
+        if event.type != "DELETED":
+            self._take_roster(event.object())
+
+    def _take_roster(self, config_map: Json) -> None:
+        roster, newest = parse_roster(config_map["data"][ROSTER]), self._rosters.newest
+        if isinstance(roster, Roster) and (newest is None or roster.version > newest.version):
+            promised = {promise.roster_version for promise in self.driver.bond.promises}
+            self._rosters = self._rosters.with_newest(roster, promised)
+            self._boot.rosters = self._rosters.known()
+            self._wake()
+
+    def _condemned_listed(self, items: list[Json]) -> None:
+        for item in items:
+            self._learn(item)
+        self.witness.listed()
+
+    def _condemned_changed(self, event: Event) -> None:
+        if event.type != "DELETED":  # no news acquits
+            self._learn(event.object())
+
+    def _learn(self, found: Json) -> None:
+        machine = parse_machine(found)
+        if isinstance(machine, Unreadable) or not isinstance(machine.condemnation, Condemned):
+            return
+        at = self.clock()
+        self.witness.learned(machine.subject, machine.uid, machine.condemnation.id, at)
+        if self.machine is not None and (machine.subject, machine.uid) == (self.machine.subject, self.machine.uid):
+            self.tell(WatchedCondemned(machine.uid, machine.condemnation.id, at))
+
+    # The peer port.
+
+    def answer(self, question: Question, answered: Answered) -> None:
+        """A read begun from here on, and then what the witness says."""
+        asker, subject, uid = question
+        began_at = self.clock()
+
+        def said(reply: Reply) -> None:
+            outcome: ReadOutcome = Unread.FAILED
+            if isinstance(reply, Machine) and not isinstance(reply.condemnation, Unreadable):
+                outcome = reply
+            elif isinstance(reply, Failed) and reply.missing:
+                outcome = Unread.NOT_FOUND
+            statement = self.witness.answer(subject, uid, outcome, began_at=began_at, now=self.clock())
+            me = self._host.name
+            answered(
+                Answer(statement.health, statement.id, statement.token, "", me, asker, subject, statement.lifted_id)
+            )
+
+        self._read(subject, peer_read_seconds(self.settings), said)
+
+    def ask_peer(self, peer: str, question: Question, answered: Answered) -> None:
+        self._ask_peer(peer, question, answered)
+
+    def later(self, seconds: float, action: Callable[[], None]) -> None:
+        self._process.later(seconds, action)
+
+    def keep(self) -> None:
+        """Write /run, as it would be read after a restart."""
+        self._boot.run = self._kept.render()
+
+
+class _Asked:
+    """One question to one peer, answered once: by it, or by the end of the round."""
+
+    def __init__(self, agent: Agent, peer: str, question: Question) -> None:
+        self._agent, self._peer, self._began_at, self._over = agent, peer, agent.clock(), False
+        agent.ask_peer(peer, question, lambda answer: self._end(answer))
+        agent.later(agent.settings.peers.round_seconds, lambda: self._end(None))
+
+    def _end(self, answer: Answer | None) -> None:
+        if not self._over:
+            self._over = True
+            silence = "" if answer is not None else "silent"
+            if answer is not None and answer.health is Health.HEALTHY:
+                self._agent.proven(self._began_at)
+            self._agent.tell(PeerAnswered(self._peer, self._began_at, self._agent.clock(), answer, silence))

@@ -1,0 +1,218 @@
+"""The cluster's API: one store, three servers before it, and a quorum without which nobody is answered.
+
+A request is carried out at one moment, if its server reaches a quorum then; whatever becomes of the answer.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import random
+from dataclasses import dataclass
+from typing import Any, Callable
+
+from pp_hostd.embedded.lifecycle import DeleteOptions
+from pp_hostd.embedded.status import StatusError
+from pp_hostd.embedded.store import Store
+from pp_hostd.kube.resources import OPENSHIFT_MACHINES, Resource
+from pp_hostd.model.written import Written
+from pp_hostd.sim.network import Network
+from pp_hostd.sim.process import Process
+from pp_hostd.sim.time import Time
+
+Json = dict[str, Any]
+SERVERS = ("api-1", "api-2", "api-3")
+EPOCH = 1_767_225_600.0
+CACHE_SECONDS = 60.0
+_PLAINLY = DeleteOptions()
+_Key = tuple[Resource, str, str]
+_Parsed = tuple[Callable[[object], Any], Resource, str, str]
+
+
+@dataclass(frozen=True)
+class Failed:
+    """No answer, or a refusal. `written` is what became of a write, as far as the asker can know."""
+
+    sentence: str
+    written: Written
+    missing: bool = False
+
+
+Reply = Any
+"""What a request is answered: what it asked for, or Failed."""
+Serve = Callable[[], Any]
+Done = Callable[[Reply], None]
+
+
+class Health(enum.Enum):
+    """How a server answers."""
+
+    WELL = "well"
+    DEAD = "dead"
+    """Connections are refused."""
+    SILENT = "silent"
+    """Nothing comes back."""
+    BROWN = "browned out"
+    """Some requests take seconds, some are refused."""
+
+
+class Api:
+    """`health` is by server; a server reaches a quorum if one other is neither dead nor cut off from it."""
+
+    def __init__(self, time: Time, network: Network, chance: random.Random) -> None:
+        self._time, self._network, self._chance = time, network, chance
+        uids = itertools.count(1)
+        self.store = Store(lambda: EPOCH + time.now, lambda: f"uid-{next(uids)}", history_limit=100, watch_limit=1000)
+        self.health = dict.fromkeys(SERVERS, Health.WELL)
+        self.leases: dict[str, str] = {}
+        """Of kubelets, by node: when each was last renewed."""
+        self.requests = 0
+        self.lag_seconds = 0.0
+        """Of watches."""
+        self._parsed: dict[_Parsed, Any] = {}
+        self._keys: dict[_Key, list[_Parsed]] = {}
+        self._past: dict[_Key, list[tuple[float, Json]]] = {}
+
+    # The store, as whoever is served finds it. What was parsed is kept until it is written.
+
+    def found(self, parse: Callable[[object], Any], kind: Resource, namespace: str, name: str) -> Any:
+        """What it says now; StatusError if there is no such object."""
+        key = (parse, kind, namespace, name)
+        if key not in self._parsed:
+            self._parsed[key] = parse(self.store.get(kind, namespace, name))
+            self._keys.setdefault((kind, namespace, name), []).append(key)
+        return self._parsed[key]
+
+    def found_in_cache(self, parse: Callable[[object], Any], kind: Resource, namespace: str, name: str) -> Any:
+        """What a watch cache that lags far behind would say: no read of ours asks for it (rule 1)."""
+        past = self._past.get((kind, namespace, name), ())
+        before = [was for at, was in past if at <= self._time.now - CACHE_SECONDS]
+        return parse(before[-1]) if before else self.found(parse, kind, namespace, name)
+
+    def if_there(self, parse: Callable[[object], Any], kind: Resource, namespace: str, name: str) -> Any:
+        """The same; None if there is no such object."""
+        return self.found(parse, kind, namespace, name) if self.exists(kind, namespace, name) else None
+
+    def exists(self, kind: Resource, namespace: str, name: str) -> bool:
+        try:
+            self.found(as_it_is, kind, namespace, name)
+        except StatusError:
+            return False
+        return True
+
+    def create(self, kind: Resource, namespace: str, body: Json) -> Json:
+        return self.store.create(kind, namespace, {"apiVersion": kind.api_version, "kind": kind.kind, **body})
+
+    def patch(self, kind: Resource, namespace: str, name: str, patch: Json, subresource: str = "") -> Json:
+        self._forget(kind, namespace, name)
+        patched = self.store.patch(kind, namespace, name, patch, subresource)
+        if kind is OPENSHIFT_MACHINES:
+            self._past.setdefault((kind, namespace, name), []).append((self._time.now, patched))
+        return patched
+
+    def update(self, kind: Resource, namespace: str, name: str, body: Json) -> Json:
+        self._forget(kind, namespace, name)
+        body = {"apiVersion": kind.api_version, "kind": kind.kind, **body}
+        return self.store.update(kind, namespace, name, body)
+
+    def delete(self, kind: Resource, namespace: str, name: str, options: DeleteOptions = _PLAINLY) -> Json:
+        self._forget(kind, namespace, name)
+        return self.store.delete(kind, namespace, name, options)
+
+    def _forget(self, kind: Resource, namespace: str, name: str) -> None:
+        for key in self._keys.pop((kind, namespace, name), ()):
+            del self._parsed[key]
+
+    # The servers.
+
+    def answers(self, server: str) -> bool:
+        """Whether it can carry out anything now."""
+        cut = self._network.cut
+        if self.health[server] not in (Health.WELL, Health.BROWN):
+            return False
+        return any(
+            other != server
+            and self.health[other] not in (Health.DEAD, Health.SILENT)
+            and (server, other) not in cut
+            and (other, server) not in cut
+            for other in SERVERS
+        )
+
+    def carry_out(self, server: str, serve: Serve, reply: Done) -> None:
+        """At the server: sooner or later, or never."""
+        self.requests += 1
+        if self.health[server] is Health.DEAD:
+            reply(Failed("connection refused", Written.NOT_DONE))
+        elif self.health[server] is Health.BROWN:
+            self._in_brown_out(server, serve, reply)
+        elif self.answers(server):
+            reply(_served(serve))
+        # else: it waits for a quorum, and the asker for it
+
+    def _in_brown_out(self, server: str, serve: Serve, reply: Done) -> None:
+        dice = self._chance.random()
+        if dice < 0.3:
+            reply(Failed("503: too busy", Written.NOT_DONE))
+        elif dice < 0.4 and self.answers(server):
+            _served(serve)
+            reply(Failed("500: timed out in etcd", Written.UNKNOWN))
+        else:
+            seconds = self._chance.random() * 4
+            self._time.after(seconds, lambda: reply(_served(serve)) if self.answers(server) else None)
+
+
+def as_it_is(api_object: object) -> Any:
+    """The object that the API has: not to be changed."""
+    return api_object
+
+
+def _served(serve: Serve) -> Reply:
+    try:
+        return serve()
+    except StatusError as error:
+        written = Written.CONFLICT if error.code in (404, 409, 422) else Written.NOT_DONE
+        return Failed(error.message, written, missing=error.code == 404)
+
+
+class Client:
+    """A process's way to the API: it stays with a server until that fails it."""
+
+    def __init__(self, api: Api, network: Network, time: Time, host: str, process: Process, first: int) -> None:
+        self.api, self.network, self.time = api, network, time
+        self.host, self.process = host, process
+        self._server = first % len(SERVERS)
+
+    @property
+    def server(self) -> str:
+        return SERVERS[self._server]
+
+    def turn_to_another(self) -> None:
+        self._server = (self._server + 1) % len(SERVERS)
+
+    def call(self, serve: Serve, done: Done, deadline_seconds: float) -> None:
+        """One exchange: `done` is told once, by the deadline."""
+        _Exchange(self, serve, done, deadline_seconds)
+
+
+class _Exchange:
+    def __init__(self, client: Client, serve: Serve, done: Done, deadline_seconds: float) -> None:
+        self._client, self._serve, self._done = client, serve, done
+        self._server, self._over = client.server, False
+        client.network.send(client.host, self._server, self._arrive)
+        client.time.after(deadline_seconds, self._time_out)
+
+    def _arrive(self) -> None:
+        self._client.api.carry_out(self._server, self._serve, self._reply)
+
+    def _reply(self, reply: Reply) -> None:
+        self._client.network.send(self._server, self._client.host, lambda: self._end(reply))
+
+    def _time_out(self) -> None:
+        if not self._over:
+            self._client.turn_to_another()
+            self._end(Failed("timed out", Written.UNKNOWN))
+
+    def _end(self, reply: Reply) -> None:
+        if not self._over:
+            self._over = True
+            self._client.process.do(lambda: self._done(reply))

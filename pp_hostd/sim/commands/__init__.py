@@ -1,0 +1,107 @@
+"""`pp-hostd simulate`: its arguments and help. What it does is imported when it runs."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+from typing import Any, Callable
+
+from pp_hostd.errors import UserError
+
+SCHEDULES = 1000
+SCHEDULES_OF_MUTANT = 2000
+NODES = 15
+MOST_NODES = 500
+MOST_SEED = 10**15
+MOST_JOBS = 1024
+
+
+def add(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
+    """Add the command; modules are imported when it runs."""
+    text = "let whole clusters live through bad days, in virtual time, and check that every promise holds"
+    parser = commands.add_parser(
+        "simulate",
+        help=text,
+        description=f"{text[0].upper()}{text[1:]}. The daemons' own code decides; no host and no cluster is touched.",
+        epilog="Exit code 1: a promise was broken; the seed and the shortest story that shows it are printed. "
+        "With --mutants: there is a rule whose absence nobody noticed.",
+        allow_abbrev=False,
+    )
+    _add_size(parser)
+    parser.add_argument(
+        "--settings", metavar="FILE", help=f"as check-config reads it, such as {config_path} (default: every default)"
+    )
+    _add_kinds(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(command=_simulate)
+
+
+def _add_size(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--schedules",
+        metavar="N",
+        type=_whole(1, MOST_SEED),
+        help=f"how many bad days (default: {SCHEDULES}; with --mutants {SCHEDULES_OF_MUTANT} for each, at most)",
+    )
+    parser.add_argument(
+        "--seed",
+        metavar="S",
+        type=_whole(0, MOST_SEED),
+        help="that of the first, the next has S + 1 (default: by chance)",
+    )
+    parser.add_argument(
+        "--nodes",
+        metavar="N",
+        type=_whole(2, MOST_NODES),
+        help=f"each cluster has 2 to N nodes (default: {NODES}); with --scenario N (default: the scenario's)",
+    )
+    parser.add_argument(
+        "--jobs", metavar="N", type=_whole(1, MOST_JOBS), help="so many processes (default: one for each CPU)"
+    )
+
+
+def _add_kinds(parser: argparse.ArgumentParser) -> None:
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument(
+        "--resume", metavar="FILE", help="go on where the campaign in FILE ended, and add to its sums; or begin it"
+    )
+    kinds.add_argument(
+        "--replay", metavar="SEED", type=_whole(0, MOST_SEED), help="tell the story of one schedule, event by event"
+    )
+    kinds.add_argument(
+        "--scenario", metavar="NAME", nargs="?", const="", help="tell the story of a bad day that has a name; list them"
+    )
+    kinds.add_argument(
+        "--mutants", action="store_true", help="take each safety rule out, and see whether that is noticed"
+    )
+
+
+def _whole(least: int, most: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else -1
+        if not least <= number <= most:
+            raise argparse.ArgumentTypeError(f"{text!a} is no whole number from {least} to {most}")
+        return number
+
+    return parse
+
+
+def _simulate(arguments: argparse.Namespace) -> int:
+    kind = "campaign"
+    if arguments.mutants:
+        kind = "mutants"
+    elif arguments.replay is not None:
+        kind = "replay"
+    elif arguments.scenario is not None:
+        kind = "scenario"
+    _refuse_idle(arguments, kind)
+    code: int = getattr(import_module(f"pp_hostd.sim.commands.{kind}"), kind)(arguments)
+    return code
+
+
+def _refuse_idle(arguments: argparse.Namespace, kind: str) -> None:
+    """An option that would change nothing was given for a reason."""
+    idle = {"replay": ("seed", "schedules", "jobs"), "scenario": ("schedules", "jobs")}.get(kind, ())
+    for option in idle:
+        if getattr(arguments, option) is not None:
+            raise UserError(f"--{kind} is about one schedule, so --{option} has no place beside it")

@@ -1,0 +1,131 @@
+"""A host: its power, kernel, watchdog and disk; the gate, and the kubelet behind it, which runs workloads."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Callable
+
+from pp_hostd.model.bond import Gate
+from pp_hostd.model.roster import Roster
+from pp_hostd.sim.time import Clock, Time
+
+BOOT_SECONDS = 8.0
+"""The least that it takes a machine to be back."""
+MAX_DRIFT = 0.0005
+"""Two clocks drift apart by at most 1000 ppm."""
+SHORTENED_SECONDS = 1.0
+"""What a watchdog's timeout is set to once the reset is decided (rule 8)."""
+
+
+@dataclass
+class Boot:
+    """One boot: all that a reset takes away. `run` is what the agent keeps in /run."""
+
+    id: str
+    clock: Clock
+    since: float
+    gate: Gate = Gate.CLOSED
+    run: str = ""
+    rosters: tuple[Roster, ...] = ()
+    watchdog_seconds: float | None = None
+    fires_at: float = 0.0
+    kubelet_since: float | None = None
+    decided: bool = False
+    on_end: list[Callable[[], None]] = field(default_factory=list)
+
+
+class Host:
+    """`boot` is None while it is down. What watches over it hears of its resets and of the kubelet's start."""
+
+    def __init__(
+        self,
+        name: str,
+        time: Time,
+        chance: random.Random,
+        note: Callable[[str, str], None],
+        fired: Callable[[str], None],
+    ) -> None:
+        self.name = name
+        self.boot: Boot | None = None
+        self.enrolled = False
+        """On disk."""
+        self.boots = 0
+        self.reset_works = True
+        self.start: Callable[[Boot], None] = lambda _: None
+        """What runs on it."""
+        self._time, self._chance, self._note, self._fired = time, chance, note, fired
+
+    def power_on(self) -> None:
+        if self.boot is not None:
+            return
+        self.boots += 1
+        rate = 1 + MAX_DRIFT * (2 * self._chance.random() - 1)
+        shows = self._chance.random() * 1000 if self.boots == 1 else BOOT_SECONDS
+        self.boot = Boot(f"{self.name}-boot-{self.boots}", Clock(self._time, rate, shows), self._time.now)
+        self._note(self.name, "boots")
+        self.start(self.boot)
+
+    def go_down(self, how: str) -> None:
+        """Everything in the kernel's memory is gone."""
+        boot, self.boot = self.boot, None
+        if boot is not None:
+            self._note(self.name, f"is down: {how}")
+            for end in boot.on_end:
+                end()
+            self._time.after(BOOT_SECONDS * (1 + 5 * self._chance.random()), self.power_on)
+
+    # The watchdog: a timer of its own, which only a feed puts off.
+
+    def arm(self, boot: Boot, seconds: float) -> None:
+        boot.watchdog_seconds = seconds
+        self.feed(boot)
+
+    def feed(self, boot: Boot) -> None:
+        if boot.watchdog_seconds is None:
+            return
+        idle = boot.fires_at <= self._time.now
+        boot.fires_at = self._time.now + boot.watchdog_seconds
+        if idle:
+            self._time.at(boot.fires_at, lambda: self._look_at_watchdog(boot))
+
+    def disarm(self, boot: Boot) -> None:
+        boot.watchdog_seconds = None
+        boot.fires_at = 0.0
+
+    def _look_at_watchdog(self, boot: Boot) -> None:
+        if self.boot is not boot or boot.watchdog_seconds is None:
+            return
+        if boot.fires_at > self._time.now:
+            self._time.at(boot.fires_at, lambda: self._look_at_watchdog(boot))
+        else:
+            self._fired(self.name)
+            self.go_down("its watchdog fired")
+
+    # A reset that is decided.
+
+    def reset(self, boot: Boot, sync_seconds: float) -> None:
+        """Rule 8: the watchdog is shortened and fed no more; the rest is haste, which may fail."""
+        boot.decided = True
+        if boot.watchdog_seconds is not None:
+            boot.watchdog_seconds = min(boot.watchdog_seconds, SHORTENED_SECONDS)
+            boot.fires_at = min(boot.fires_at, self._time.now + boot.watchdog_seconds)
+            self._time.at(boot.fires_at, lambda: self._look_at_watchdog(boot))
+        if self.reset_works:
+            self._time.after(sync_seconds, lambda: self.go_down("it reset itself") if self.boot is boot else None)
+
+    # Workloads.
+
+    def open_gate(self, boot: Boot) -> None:
+        boot.gate = Gate.OPEN
+        if boot.kubelet_since is None:
+            boot.kubelet_since = self._time.now
+            self._note(self.name, "its kubelet starts")
+
+    @property
+    def decided(self) -> bool:
+        return self.boot is not None and self.boot.decided
+
+    @property
+    def runs_workloads(self) -> bool:
+        return self.boot is not None and self.boot.kubelet_since is not None

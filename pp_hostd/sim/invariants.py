@@ -1,0 +1,90 @@
+"""What must hold, whatever goes wrong; the first violation ends a schedule."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from pp_hostd.kube.resources import NODES
+from pp_hostd.model.condemnation import NotRequested
+from pp_hostd.model.memory import Decision
+from pp_hostd.model.node import Node, parse_node
+from pp_hostd.sim.agent import A_MOMENT
+from pp_hostd.sim.api import as_it_is
+from pp_hostd.sim.host import MAX_DRIFT
+from pp_hostd.sim.world import World
+from pp_hostd.timing import dead_seconds
+
+
+class Violation(Exception):
+    """`kind` is the invariant's name."""
+
+    def __init__(self, kind: str, sentence: str) -> None:
+        super().__init__(f"{kind}: {sentence}")
+        self.kind = kind
+
+
+class Invariants:
+    """Hears of everything that could break one."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.resets = 0
+        self._owed: Counter[tuple[str, str, int]] = Counter()
+        world.on_freed = self._freed
+        world.on_decided = self._decided
+        world.on_fired = self._fired
+        world.on_false_proof = self._false_proof
+        self._before = {name: _lasting(world.api.found(as_it_is, NODES, "", name)) for name in world.names}
+
+    def _freed(self, node: str) -> None:
+        host = self._world.hosts.get(node)
+        if host is not None and host.runs_workloads:
+            raise Violation("two copies", f"{node} runs the workloads that the leader has just freed")
+
+    def _decided(self, node: str, decision: Decision, uid: str) -> None:
+        self.resets += 1
+        if decision.id is not None:
+            owed = (node, uid, decision.id)
+            self._owed[owed] += 1
+            if self._owed[owed] > 1:
+                raise Violation("one reset per condemnation", f"{node} resets itself again under id {decision.id}")
+        if self._world.only_control_plane_failed(node):
+            raise Violation("needless reset", f"{node}: {decision.cause}")
+
+    def _false_proof(self, sentence: str) -> None:
+        raise Violation("bound", sentence)
+
+    def _fired(self, node: str) -> None:
+        if not self._world.is_disturbed(node):
+            raise Violation("watchdog", f"that of {node} fired, and nothing was wrong with its agent")
+
+    def at_the_end(self) -> None:
+        """All was healed a while ago: every Node is back, as it was, and every host runs workloads, or it is told why
+        not."""
+        world = self._world
+        bound = dead_seconds(world.settings) * (1 + MAX_DRIFT) + A_MOMENT
+        if world.longest_isolation_seconds > bound:
+            raise Violation("bound", f"a host lived for {world.longest_isolation_seconds:.2f} s without a proof")
+        for name, host in world.hosts.items():
+            if not world.api.exists(NODES, "", name):
+                raise Violation("progress", f"Node {name} is missing")
+            node = world.api.found(parse_node, NODES, "", name)
+            assert isinstance(node, Node), node
+            if _lasting(world.api.found(as_it_is, NODES, "", name)) != self._before[name]:
+                raise Violation("nothing lost", f"Node {name} is not as it was")
+            boot = host.boot
+            if boot is not None and world.replaced.get(name) == boot.id and boot.watchdog_seconds is not None:
+                raise Violation("bound", f"the machine of {name} is gone since long, and it feeds on")
+            asked = not isinstance(world.machine(name).condemnation, NotRequested)
+            if asked and not world.told.get(name):
+                raise Violation("progress", f"{name} is asked for, and nothing is done about it")
+            if not asked and not host.runs_workloads and not world.agent_says(name):
+                raise Violation("progress", f"{name} is well, and runs nothing")
+
+
+def _lasting(node: object) -> object:
+    metadata = node["metadata"]  # type: ignore[index]
+    annotations = {
+        key: text for key, text in metadata.get("annotations", {}).items() if not key.startswith("pp-hostd.io/")
+    }
+    return metadata.get("labels"), annotations
