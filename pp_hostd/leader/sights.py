@@ -131,7 +131,6 @@ class Nodes(Sight[NodeSeen]):
         if _for_roster(before) != _for_roster(found):
             self.revision += 1
 
-
     def _stretch(self, before: NodeSeen | None, found: NodeSeen) -> int:
         if before is not None and _binding(before) == _binding(found):
             return before.stretch
