@@ -182,7 +182,7 @@ MUTANTS = (
         ("leader.plan.certainty:_on_promise", "if inspection.began_at < over_at:", "if False:"),
         ("leader.plan.certainty:_on_evidence", "if inspection.began_at < evidence.act_at:", "if False:"),
         (
-            "sim.leader:Office._delete_node",
+            "sim.office:Office._delete_node",
             "DeleteOptions(uid=step.uid, resource_version=step.resource_version)",
             "DeleteOptions()",
         ),
@@ -196,8 +196,8 @@ MUTANTS = (
             "acting = self.candidacy.acting(now)",
             "acting = self.candidacy.term > 0",
         ),
-        ("sim.leader:Office._turn", "not self._leader.candidacy.acting(self.clock())", "False"),
-        ("sim.leader:Office._run", "if left_seconds <= 0:", "left_seconds = 5.0\n        if False:"),
+        ("sim.office:Office._turn", "self.clock() >= self._leader.acting_until()", "False"),
+        ("sim.office:Office._run", "if left_seconds <= 0:", "left_seconds = 5.0\n        if False:"),
     ),
 )
 

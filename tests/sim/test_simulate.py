@@ -50,7 +50,7 @@ def test_a_campaign_ends_with_a_table() -> None:
     assert lines[0] == "4 schedules from seed 7 on, in 2 processes"
     rows = {line.split()[0]: line.split(maxsplit=1)[1] for line in lines[1:]}
     assert (rows["schedules"], rows["seeds"], rows["violations"]) == ("4, of 2 to 3 nodes", "7 to 10", "0")
-    assert list(rows) == ["schedules", "seeds", "events", "resets", "deletions", "violations", "speed"]
+    assert list(rows) == ["schedules", "seeds", "events", "resets", "deletions", "longest", "violations", "speed"]
 
 
 def test_without_a_seed_it_takes_one_by_chance_and_tells_it() -> None:
