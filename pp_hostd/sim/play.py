@@ -46,7 +46,7 @@ class Play:
             "packets come twice": self._double,
             "a host is slow": self._slow,
             "machine is replaced": self._replace_machine,
-            "condemnation lapses": lambda trouble: world.lapse(trouble.who[0], trouble.seconds),
+            "condemnation lapses": lambda trouble: world.lapse(trouble.who[0], min(trouble.seconds, 20.0)),
             "watches lag": self._lag,
         }
         for trouble in schedule.troubles:
