@@ -7,7 +7,7 @@ the look at the Node that a write may rely on.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pp_hostd.model.bond import Bond, Gate, Pending, WatchdogArmed
@@ -50,6 +50,12 @@ class Kept:
     def is_bound(self) -> bool:
         """Whether this boot is armed, or may have promised something."""
         return self.bond.watchdog is not None or bool(self.bond.promises)
+
+    def taken_up(self) -> Kept:
+        """As a restarted process of this boot goes on with it. What a dry run decided, an unbound host does not owe:
+        nobody counts on its death."""
+        memory = self.memory.resumed()
+        return replace(self, memory=memory if self.is_bound else replace(memory, decision=None))
 
     def render(self) -> str:
         memory = self.memory

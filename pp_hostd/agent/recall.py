@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pp_hostd.agent.act.gate import GateFiles
 from pp_hostd.agent.act.watchdog_look import boot_status
-from pp_hostd.agent.kept import Kept
 from pp_hostd.agent.rosters import Rosters
 from pp_hostd.agent.sense.boot import history, last_boot
 from pp_hostd.agent.state import Sentences, StateFiles
@@ -46,7 +45,7 @@ def recall(files: StateFiles, gate: GateFiles, settings: Settings, boot: str, no
     last = last_boot(files.var_directory, boot, boot_status(settings.watchdog.device))
     last_told = (last.trouble,) if last.trouble else ()
     return Recalled(
-        memory=Memory() if kept is None else _owed(kept),
+        memory=Memory() if kept is None else kept.memory,
         bond=Bond(boot, state) if kept is None else kept.bond,
         rosters=Rosters(*rosters),
         maintenance=maintenance,
@@ -58,8 +57,3 @@ def recall(files: StateFiles, gate: GateFiles, settings: Settings, boot: str, no
 
 def _relies_on_taint(settings: Settings) -> bool:
     return settings.agent.gate == "taint" and settings.agent.mode == "enforce"
-
-
-def _owed(kept: Kept) -> Memory:
-    """What a dry run decided, an unbound host does not owe: nobody counts on its death."""
-    return kept.memory if kept.is_bound else replace(kept.memory, decision=None)

@@ -12,7 +12,6 @@ import json
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, Callable, TypeVar
 
 from pp_hostd.agent.kept import MAX_CHARACTERS, Kept, parse_kept
@@ -58,7 +57,7 @@ class StateFiles:
     def load(self, boot: str, gate: Gate, now: float) -> tuple[Kept | None, Sentences]:
         """What was kept in this boot, as a restarted process takes it up, and what had to be set aside."""
         kept, told = load_record(self._run("state"), MAX_CHARACTERS, lambda text: parse_kept(text, boot, gate, now))
-        return (None if kept is None else replace(kept, memory=kept.memory.resumed())), told
+        return (None if kept is None else kept.taken_up()), told
 
     def is_bound(self, boot: str, now: float) -> bool:
         """Whether this boot is bound, as far as is known. Sets nothing aside: `load` does, and tells."""

@@ -16,7 +16,7 @@ from pp_hostd.kube.deadline import Deadline, TimedOut
 from pp_hostd.kube.outcome import is_unserved
 from pp_hostd.kube.resources import CONFIG_MAPS, MACHINES, NODES, Resource
 from pp_hostd.kube.watch import Change, ChangeKind, Event, Interrupted, Snapshot, watch
-from pp_hostd.leader.own_config_maps import OwnConfigMaps
+from pp_hostd.leader.own_config_maps import OwnConfigMaps, observed
 from pp_hostd.leader.sights import Fault, Kept, Machines, Nodes, Sight
 from pp_hostd.model.keys import LEADER, NAMESPACE
 from pp_hostd.model.observed import Observed
@@ -99,17 +99,7 @@ class Observer:
     @property
     def observed(self) -> Observed:
         """What is seen now; its mappings are alive, so it is for use at once."""
-        ours = self._config_maps
-        return Observed(
-            nodes=self._nodes.seen,
-            machines=self._machines.seen,
-            requests=tuple(self._machines.requests),
-            marked=tuple(self._nodes.marked),
-            backups=ours.backups,
-            roster=ours.roster,
-            control=ours.control,
-            enrolled=ours.enrolled,
-        )
+        return observed(self._nodes, self._machines, self._config_maps)
 
     @property
     def ready(self) -> bool:

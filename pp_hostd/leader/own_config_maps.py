@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Union
 
-from pp_hostd.leader.sights import Sight
+from pp_hostd.leader.sights import Machines, Nodes, Sight
 from pp_hostd.model.backup import Backup, parse_backup
 from pp_hostd.model.control import Control, parse_control
 from pp_hostd.model.keys import BACKUP_KEY, CONTROL, ENROLLED, ROSTER, backup_name
-from pp_hostd.model.observed import BackupSeen, RosterSeen
+from pp_hostd.model.observed import BackupSeen, Observed, RosterSeen
 from pp_hostd.model.record import NAME, OPAQUE, Fields, Unreadable, read
 from pp_hostd.model.roster import parse_roster
 
@@ -66,6 +66,20 @@ class OwnConfigMaps(Sight[Content]):
         elif isinstance(found, Control):
             parts = (found.paused, found.maintenance)
         return "; ".join(str(part) for part in parts if isinstance(part, Unreadable))
+
+
+def observed(nodes: Nodes, machines: Machines, ours: OwnConfigMaps) -> Observed:
+    """What the three show now; its mappings are alive, so it is for use at once."""
+    return Observed(
+        nodes=nodes.seen,
+        machines=machines.seen,
+        requests=tuple(machines.requests),
+        marked=tuple(nodes.marked),
+        backups=ours.backups,
+        roster=ours.roster,
+        control=ours.control,
+        enrolled=ours.enrolled,
+    )
 
 
 def _content(config_map: Fields) -> Content | None:

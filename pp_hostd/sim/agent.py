@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Callable
 
@@ -104,10 +103,7 @@ class Agent:
     def _recalled(self) -> Kept:
         boot = self._boot
         kept = parse_kept(boot.run, boot.id, boot.gate, self.clock()) if boot.run else None
-        if not isinstance(kept, Kept):
-            return Kept(Memory(), Bond(boot.id, boot.gate))
-        memory = kept.memory.resumed()
-        return Kept(memory if kept.is_bound else replace(memory, decision=None), kept.bond)
+        return kept.taken_up() if isinstance(kept, Kept) else Kept(Memory(), Bond(boot.id, boot.gate))
 
     @property
     def subject(self) -> str:

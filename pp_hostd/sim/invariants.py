@@ -6,10 +6,11 @@ from collections import Counter
 
 from pp_hostd.kube.resources import NODES
 from pp_hostd.model.condemnation import NotRequested
+from pp_hostd.model.keys import is_ours
 from pp_hostd.model.memory import Decision
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.sim.agent import A_MOMENT
-from pp_hostd.sim.api import as_it_is
+from pp_hostd.sim.api import Json, as_it_is
 from pp_hostd.sim.host import MAX_DRIFT
 from pp_hostd.sim.world import World
 from pp_hostd.timing import dead_seconds
@@ -82,9 +83,8 @@ class Invariants:
                 raise Violation("progress", f"{name} is well, and runs nothing")
 
 
-def _lasting(node: object) -> object:
-    metadata = node["metadata"]  # type: ignore[index]
-    annotations = {
-        key: text for key, text in metadata.get("annotations", {}).items() if not key.startswith("pp-hostd.io/")
-    }
+def _lasting(node: Json) -> object:
+    """All of it that a Node that was deleted must have again."""
+    metadata = node["metadata"]
+    annotations = {key: text for key, text in metadata.get("annotations", {}).items() if not is_ours(key)}
     return metadata.get("labels"), annotations

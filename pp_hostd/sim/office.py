@@ -14,7 +14,7 @@ from pp_hostd.embedded.paging import Query
 from pp_hostd.kube.resources import CONFIG_MAPS, NODES, OPENSHIFT_MACHINES, Resource
 from pp_hostd.leader import node_writes
 from pp_hostd.leader.driver import Driver
-from pp_hostd.leader.own_config_maps import OwnConfigMaps
+from pp_hostd.leader.own_config_maps import OwnConfigMaps, observed
 from pp_hostd.leader.sights import Machines, Nodes, Sight
 from pp_hostd.model.answer import Answer
 from pp_hostd.model.backup import back_up
@@ -164,17 +164,7 @@ class Office:
     # The driver's senses.
 
     def observed(self) -> Observed:
-        ours = self._config_maps
-        return Observed(
-            nodes=self._nodes.seen,
-            machines=self._machines.seen,
-            requests=tuple(self._machines.requests),
-            marked=tuple(self._nodes.marked),
-            backups=ours.backups,
-            roster=ours.roster,
-            control=ours.control,
-            enrolled=ours.enrolled,
-        )
+        return observed(self._nodes, self._machines, self._config_maps)
 
     def take(self) -> list[RemedyNews]:
         taken, self._news = self._news, []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from functools import partial
 from typing import Callable
 
@@ -35,13 +36,13 @@ class Play:
             "a server stops": lambda trouble: self._ail(trouble, (SERVERS[int(trouble.part * 3)],), Health.SILENT),
             "power fails": lambda trouble: world.hosts[trouble.who[0]].go_down("its power failed"),
             "agent is killed": lambda trouble: world.kill_agent(trouble.who[0]),
-            "agent hangs": lambda trouble: self._hang(world.agents, trouble),
+            "agent hangs": self._agent_hangs,
             "agent stalls": self._stall,
             "agent stalls at the worst moment": self._stall_at_worst,
             "agent stops": self._stop,
             "leader is killed": lambda trouble: world.kill_leader(self._leader(trouble)),
-            "leader hangs": lambda trouble: self._hang(world.leaders, trouble),
-            "reset fails": lambda trouble: self._reset_fails(trouble),
+            "leader hangs": self._leader_hangs,
+            "reset fails": self._reset_fails,
             "packets are lost": self._lose,
             "packets come twice": self._double,
             "a host is slow": self._slow,
@@ -98,8 +99,8 @@ class Play:
         there = [name for name in (*self._world.names, *SERVERS) if name not in here]
         self._cut(trouble, self._between(here, there))
 
-    def _between(self, here: tuple[str, ...], there: object) -> frozenset[Pair]:
-        pairs = [(one, other) for one in here for other in there if one != other]  # type: ignore[attr-defined]
+    def _between(self, here: Iterable[str], there: Collection[str]) -> frozenset[Pair]:
+        pairs = [(one, other) for one in here for other in there if one != other]
         return frozenset(pairs + [(other, one) for one, other in pairs])
 
     def _cut(self, trouble: Trouble, pairs: frozenset[Pair]) -> None:
@@ -166,13 +167,16 @@ class Play:
         leaders = sorted(self._world.leaders)
         return leaders[int(trouble.part * len(leaders))] if leaders else ""
 
-    def _hang(self, processes: object, trouble: Trouble) -> None:
-        name = trouble.who[0] if processes is self._world.agents else self._leader(trouble)
-        process, _ = processes.get(name, (None, None))  # type: ignore[attr-defined]
-        if process is not None:
-            process.hang(trouble.seconds)
-            if processes is self._world.agents:
-                self._world.disturbed(name, trouble.seconds)
+    def _agent_hangs(self, trouble: Trouble) -> None:
+        name = trouble.who[0]
+        if name in self._world.agents:
+            self._world.agents[name][0].hang(trouble.seconds)
+            self._world.disturbed(name, trouble.seconds)
+
+    def _leader_hangs(self, trouble: Trouble) -> None:
+        name = self._leader(trouble)
+        if name:
+            self._world.leaders[name][0].hang(trouble.seconds)
 
     def _stall(self, trouble: Trouble) -> None:
         name = trouble.who[0]

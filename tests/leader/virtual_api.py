@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Callable
 
 from pp_hostd.embedded.merge_patch import merge_patch
-from pp_hostd.leader.own_config_maps import OwnConfigMaps
+from pp_hostd.leader.own_config_maps import OwnConfigMaps, observed
 from pp_hostd.leader.sights import Machines, Nodes, Sight
 from pp_hostd.model.observed import Observed
 
@@ -85,17 +85,7 @@ class VirtualApi:
                     sight.show(sight.keep(body))
 
     def observed(self) -> Observed:
-        ours = self.config_maps
-        return Observed(
-            nodes=self.nodes.seen,
-            machines=self.seen_machines.seen,
-            requests=tuple(self.seen_machines.requests),
-            marked=tuple(self.nodes.marked),
-            backups=ours.backups,
-            roster=ours.roster,
-            control=ours.control,
-            enrolled=ours.enrolled,
-        )
+        return observed(self.nodes, self.seen_machines, self.config_maps)
 
     @property
     def revision(self) -> int:
