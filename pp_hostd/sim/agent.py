@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Mapping
 from functools import partial
@@ -22,7 +21,7 @@ from pp_hostd.model.evidence import LinkChanged, PeerAnswered, Read, WatchedCond
 from pp_hostd.model.ground import Ground
 from pp_hostd.model.keys import AGENT, CONDEMNED, NAMESPACE, ROSTER, backup_name
 from pp_hostd.model.machine import Machine, parse_machine
-from pp_hostd.model.memory import Decision, Memory, Source
+from pp_hostd.model.memory import Decision, Memory
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.model.promise import AgentRecord, Armed, Committed, WatchdogKind
 from pp_hostd.model.record import Unreadable
@@ -31,14 +30,14 @@ from pp_hostd.model.settings import Settings
 from pp_hostd.model.verdict import Verdict
 from pp_hostd.model.written import Written
 from pp_hostd.sim.api import Client, Failed, Json, Reply
+from pp_hostd.sim.feeding import Feeding
 from pp_hostd.sim.host import Boot, Host
 from pp_hostd.sim.stream import Stream
+from pp_hostd.sim.truth import Truth
 from pp_hostd.timing import peer_read_seconds
 
 MACHINES_IN = "machines"
 SYNC_SECONDS = 0.5
-STALL_WITHIN_SECONDS = 6.0
-A_MOMENT = 0.02
 Answered = Callable[[Answer], None]
 Question = tuple[str, str, str]
 """Who asks, about which machine, of which uid."""
@@ -71,17 +70,13 @@ class Agent:
         self._news: list[News] = []
         self._wakes = 0
         self._due = False
-        self._stall_seconds = 0.0
-        self._stalls_at_worst = self._asks = False
-        self._proven_at = self._asking_since = -math.inf
         self._decided: Decision | None = None
         self._shown = ""
         self.witness = Witness(f"{chance.getrandbits(64):x}")
         kept = self._recalled()
-        if kept.memory.proof is not None:
-            self._proven_at = self._asking_since = kept.memory.proof.at
-        if kept.memory.inquiry is not None:
-            self._asks, self._asking_since = True, kept.memory.inquiry.started_at
+        self.truth = Truth(self.clock, kept.memory)
+        watchdog_seconds = float(settings.watchdog.timeout_seconds)
+        self.feeding = Feeding(client.time, client.process, host, boot, watchdog_seconds, self._wake)
         self.driver = Driver(
             settings,
             self,
@@ -92,7 +87,7 @@ class Agent:
             entropy=partial(chance.getrandbits, 64),
         )
         if boot.watchdog_seconds is not None:  # systemd kept the descriptor
-            self._news.append(WatchdogArmed(WatchdogKind.HARDWARE, float(settings.watchdog.timeout_seconds)))
+            self._news.append(WatchdogArmed(WatchdogKind.HARDWARE, watchdog_seconds))
         Stream(
             client, OPENSHIFT_MACHINES, Query(label_selector=CONDEMNED), self._condemned_listed, self._condemned_changed
         )
@@ -117,15 +112,6 @@ class Agent:
         self._news.append(news)
         self._wake()
 
-    def stall(self, seconds: float) -> None:
-        """If it is about to feed, it hangs between judging and feeding (rule 2)."""
-        self._stall_seconds = seconds
-        self._process.later(STALL_WITHIN_SECONDS, partial(setattr, self, "_stall_seconds", 0.0))
-
-    def stall_at_worst(self) -> None:
-        """It hangs there when its proof is about to run out, each time for as long as its watchdog lets it."""
-        self._stalls_at_worst = True
-
     def link_changed(self) -> None:
         self._process.do(lambda: self.tell(LinkChanged(self.clock())))
 
@@ -145,8 +131,7 @@ class Agent:
         verdict = self.driver.turn()
         self._wakes += 1
         self._time.at(self.clock.when(verdict.wake_at), partial(self._process.do, partial(self._alarm, self._wakes)))
-        if self.driver.memory.inquiry is None:
-            self._asks = False
+        self.truth.judged(self.driver.memory)
         bond = self.driver.bond
         if self.stopping and self.driver.idle and bond.watchdog is None and not bond.promises:
             self._process.kill()
@@ -177,36 +162,12 @@ class Agent:
     # The driver's hands.
 
     def feed(self) -> None:
-        self._check_proof()
-        left = self._life_left() if self._stalls_at_worst else math.inf
-        if left < A_MOMENT:
-            self._stall_seconds = self._boot.fires_at - self._time.now - A_MOMENT
-        if self._stall_seconds > 0:
-            seconds, self._stall_seconds = self._stall_seconds, 0.0
-            self._process.hang(seconds)
-            self._process.do(partial(self._host.feed, self._boot))
-            if left < A_MOMENT:  # and it never judges again
-                self._process.do(partial(self._process.hang, 2.0 * self.settings.watchdog.timeout_seconds))
-            return
-        self._host.feed(self._boot)
-        if left < 3 * A_MOMENT:
-            self._process.later(left - A_MOMENT / 2, self._wake)  # the very last judgement that may feed
-        elif left < self.settings.watchdog.timeout_seconds:
-            self._process.hang(left - 2 * A_MOMENT)
-
-    def _check_proof(self) -> None:
-        """Rule 1: no proof is younger than the exchange that gave it."""
-        proof = self.driver.memory.proof
-        if proof is None:
-            return
-        began_at = self._asking_since if proof.source is Source.OUTAGE else self._proven_at
-        if proof.at > began_at + A_MOMENT:
-            self._on_false_proof(f"{self._host.name} feeds by a proof dated {proof.at - began_at:.2f} s too late")
-
-    def _life_left(self) -> float:
-        proof = self.driver.memory.proof
-        lived = 0.0 if proof is None else self.clock() - proof.at
-        return self.settings.agent.self_timeout_seconds - lived
+        memory = self.driver.memory
+        late_seconds = self.truth.too_late_seconds(memory)
+        if late_seconds:
+            self._on_false_proof(f"{self._host.name} feeds by a proof dated {late_seconds:.2f} s too late")
+        lived = 0.0 if memory.proof is None else self.clock() - memory.proof.at
+        self.feeding.feed(self.settings.agent.self_timeout_seconds - lived)
 
     def reset(self, decision: Decision, bond: Bond) -> None:
         if self._decided == decision:
@@ -232,28 +193,20 @@ class Agent:
     def _own_read(self, began_at: float, reply: Reply) -> Read:
         if isinstance(reply, Machine) and reply.node == self._host.name:
             if isinstance(reply.condemnation, NotCondemned):
-                self.proven(began_at)
+                self.truth.proven(began_at)
             return Read(began_at, self.clock(), reply)
         if isinstance(reply, Failed):
             return Read(began_at, self.clock(), missing=reply.missing, failure="" if reply.missing else reply.sentence)
         return Read(began_at, self.clock(), failure="it is another node's machine, or unreadable")
 
     def ask(self, peers: tuple[str, ...], uid: str) -> None:
-        if not self._asks:
-            self._asks, self._asking_since = True, self.clock()
+        self.truth.asks()
         for peer in peers:
             _Asked(self, peer, (self._host.name, self.subject, uid))
 
     @property
     def unproven_seconds(self) -> float:
-        """Since the exchange began that gave its last proof."""
-        proof = self.driver.memory.proof
-        since = self._asking_since if proof is not None and proof.source is Source.OUTAGE else self._proven_at
-        return self.clock() - since
-
-    def proven(self, began_at: float) -> None:
-        """An exchange that began then has shown that its machine is not condemned."""
-        self._proven_at = max(self._proven_at, began_at)
+        return self.truth.unproven_seconds(self.driver.memory)
 
     def look(self) -> None:
         began_at = self.clock()
@@ -408,5 +361,5 @@ class _Asked:
             self._over = True
             silence = "" if answer is not None else "silent"
             if answer is not None and answer.health is Health.HEALTHY:
-                self._agent.proven(self._began_at)
+                self._agent.truth.proven(self._began_at)
             self._agent.tell(PeerAnswered(self._peer, self._began_at, self._agent.clock(), answer, silence))

@@ -9,9 +9,9 @@ from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.keys import is_ours
 from pp_hostd.model.memory import Decision
 from pp_hostd.model.node import Node, parse_node
-from pp_hostd.sim.agent import A_MOMENT
 from pp_hostd.sim.api import Json, as_it_is
 from pp_hostd.sim.host import MAX_DRIFT
+from pp_hostd.sim.truth import A_MOMENT
 from pp_hostd.sim.world import World
 from pp_hostd.timing import dead_seconds
 

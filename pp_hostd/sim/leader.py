@@ -14,7 +14,8 @@ from pp_hostd.model.settings import Settings
 from pp_hostd.model.written import Written
 from pp_hostd.sim.agent import AskPeer
 from pp_hostd.sim.api import EPOCH, Client, Failed, Reply
-from pp_hostd.sim.office import Freed, Office
+from pp_hostd.sim.office import Office
+from pp_hostd.sim.steps import Freed
 
 
 class Leader:

@@ -182,7 +182,7 @@ MUTANTS = (
         ("leader.plan.certainty:_on_promise", "if inspection.began_at < over_at:", "if False:"),
         ("leader.plan.certainty:_on_evidence", "if inspection.began_at < evidence.act_at:", "if False:"),
         (
-            "sim.office:Office._delete_node",
+            "sim.steps:Steps._delete_node",
             "DeleteOptions(uid=step.uid, resource_version=step.resource_version)",
             "DeleteOptions()",
         ),

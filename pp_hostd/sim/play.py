@@ -182,14 +182,14 @@ class Play:
         name = trouble.who[0]
         _, agent = self._world.agents.get(name, (None, None))
         if agent is not None:
-            agent.stall(min(trouble.seconds, 20.0))
+            agent.feeding.stall(min(trouble.seconds, 20.0))
             self._world.disturbed(name, 40.0)
 
     def _stall_at_worst(self, trouble: Trouble) -> None:
         name = trouble.who[0]
         _, agent = self._world.agents.get(name, (None, None))
         if agent is not None:
-            agent.stall_at_worst()
+            agent.feeding.stall_at_worst()
             self._world.disturbed(name, 100.0)
 
     def _stop(self, trouble: Trouble) -> None:

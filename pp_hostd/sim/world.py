@@ -22,8 +22,8 @@ from pp_hostd.sim.api import EPOCH, SERVERS, Api, Client
 from pp_hostd.sim.host import Boot, Host
 from pp_hostd.sim.leader import Leader
 from pp_hostd.sim.network import Network
-from pp_hostd.sim.office import Freed
 from pp_hostd.sim.process import Process
+from pp_hostd.sim.steps import Freed
 from pp_hostd.sim.time import Time
 
 LEADERS = 3

@@ -1,0 +1,58 @@
+"""Rule 10's questions of a leader in the simulated world: one round, to many peers."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Callable
+
+from pp_hostd.model.answer import Answer
+from pp_hostd.model.remedy import (
+    Acknowledged,
+    AskPeers,
+    NotAcknowledged,
+    RemedyNews,
+)
+from pp_hostd.sim.agent import AskPeer
+from pp_hostd.sim.api import Client
+
+
+class Asking:
+    """One round of questions to peers; over when each was answered or let its time pass."""
+
+    def __init__(
+        self,
+        client: Client,
+        ask_peer: AskPeer,
+        round_seconds: float,
+        node: str,
+        step: AskPeers,
+        tell: Callable[[RemedyNews], None],
+        over: Callable[[], None],
+    ) -> None:
+        self._node, self._tell, self._over = node, tell, over
+        self._waiting = {peer.name for peer in step.peers}
+        self._asked_at = client.process.clock()
+        question = (client.host, step.subject, step.uid)
+        for peer in step.peers:
+            ask_peer(peer.name, question, partial(self._answered, peer.name))
+        client.process.later(round_seconds, self._end)
+        if not step.peers:
+            over()
+
+    def _answered(self, peer: str, answer: Answer) -> None:
+        if peer not in self._waiting:
+            return
+        self._waiting.discard(peer)
+        if answer.id is None:
+            self._tell(NotAcknowledged(self._node, peer, self._asked_at, answered=True, sentence=answer.health.value))
+        else:
+            self._tell(Acknowledged(self._node, peer, answer.id, answer.token, self._asked_at))
+        if not self._waiting:
+            self._over()
+
+    def _end(self) -> None:
+        if self._waiting:
+            waiting, self._waiting = sorted(self._waiting), set()
+            for peer in waiting:
+                self._tell(NotAcknowledged(self._node, peer, self._asked_at, answered=False, sentence="silent"))
+            self._over()

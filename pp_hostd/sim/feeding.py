@@ -1,0 +1,57 @@
+"""How an agent feeds its watchdog on a bad day: it may hang between judging and feeding, at the worst moment too."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Callable
+
+from pp_hostd.sim.host import Boot, Host
+from pp_hostd.sim.process import Process
+from pp_hostd.sim.time import Time
+from pp_hostd.sim.truth import A_MOMENT
+
+STALL_WITHIN_SECONDS = 6.0
+
+
+class Feeding:
+    """`wake` makes the agent judge once more."""
+
+    def __init__(
+        self, time: Time, process: Process, host: Host, boot: Boot, timeout_seconds: float, wake: Callable[[], None]
+    ) -> None:
+        self._time, self._process, self._host, self._boot = time, process, host, boot
+        self._timeout_seconds, self._wake = timeout_seconds, wake
+        self._stall_seconds = 0.0
+        self._stalls_at_worst = False
+
+    def stall(self, seconds: float) -> None:
+        """If it is about to feed, it hangs between judging and feeding (rule 2)."""
+        self._stall_seconds = seconds
+        self._process.later(STALL_WITHIN_SECONDS, partial(setattr, self, "_stall_seconds", 0.0))
+
+    def stall_at_worst(self) -> None:
+        """It hangs there when its proof is about to run out, each time for as long as its watchdog lets it."""
+        self._stalls_at_worst = True
+
+    def feed(self, life_seconds: float) -> None:
+        """After a judgement that may feed for so long."""
+        left = life_seconds if self._stalls_at_worst else math.inf
+        if left < A_MOMENT:
+            self._stall_seconds = self._boot.fires_at - self._time.now - A_MOMENT
+        if self._stall_seconds > 0:
+            self._feed_late(forever=left < A_MOMENT)
+            return
+        self._host.feed(self._boot)
+        if left < 3 * A_MOMENT:
+            self._process.later(left - A_MOMENT / 2, self._wake)  # the very last judgement that may feed
+        elif left < self._timeout_seconds:
+            self._process.hang(left - 2 * A_MOMENT)
+
+    def _feed_late(self, *, forever: bool) -> None:
+        """And then, perhaps, it never judges again."""
+        seconds, self._stall_seconds = self._stall_seconds, 0.0
+        self._process.hang(seconds)
+        self._process.do(partial(self._host.feed, self._boot))
+        if forever:
+            self._process.do(partial(self._process.hang, 2 * self._timeout_seconds))

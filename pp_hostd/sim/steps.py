@@ -1,0 +1,217 @@
+"""What each step of a leader does to the simulated API, one exchange after the other, as leader/apply.py does."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import Any, Callable, Union
+
+from pp_hostd.embedded.lifecycle import DeleteOptions
+from pp_hostd.kube.resources import CONFIG_MAPS, NODES, OPENSHIFT_MACHINES, Resource
+from pp_hostd.leader import node_writes
+from pp_hostd.leader.own_config_maps import OwnConfigMaps
+from pp_hostd.leader.sights import Machines, Nodes, Sight
+from pp_hostd.model.backup import back_up
+from pp_hostd.model.condemnation import Condemned, NotRequested
+from pp_hostd.model.keys import BACKUP_KEY, NAMESPACE, backup_name
+from pp_hostd.model.machine import Machine, parse_machine
+from pp_hostd.model.observed import parse_node_seen
+from pp_hostd.model.record import Unreadable
+from pp_hostd.model.remedy import (
+    Clear,
+    Complete,
+    Condemn,
+    Cordon,
+    DeleteNode,
+    DropBackup,
+    Freeing,
+    FreeWorkloads,
+    Inspect,
+    Inspected,
+    Inspection,
+    MarkFreeing,
+    Recreate,
+    Remedy,
+    RemedyNews,
+    StoreBackup,
+    Uncordon,
+)
+from pp_hostd.model.remedy import Freed as FreedNews
+from pp_hostd.model.written import Written
+from pp_hostd.sim.api import Client, Json, as_it_is
+
+SEEN_SECONDS = 5.0
+LOOK_SECONDS = 0.05
+Serve = Callable[[], Any]
+Work = Generator[Union[Serve, float], Any, None]
+"""A step: it yields what the API is to do, and goes on with the reply, or for how long it waits. Failed ends it."""
+
+
+class Freed(enum.Enum):
+    """The write after which workloads may start elsewhere."""
+
+    DELETED = "the Node is deleted"
+    MARKED = "the Node is marked"
+    PODS = "its pods are deleted"
+
+
+class Unwritten(Exception):
+    """What ends a step."""
+
+    def __init__(self, written: Written, sentence: str) -> None:
+        super().__init__(sentence)
+        self.written, self.sentence = written, sentence
+
+
+@dataclass
+class Sights:
+    """What the leader's watches have shown."""
+
+    nodes: Nodes = field(default_factory=lambda: Nodes("openshift"))
+    machines: Machines = field(default_factory=Machines)
+    config_maps: OwnConfigMaps = field(default_factory=OwnConfigMaps)
+
+
+class Steps:
+    """`frees` hears of each write after which workloads may start elsewhere, `tell` what a step has found."""
+
+    def __init__(
+        self,
+        client: Client,
+        sights: Sights,
+        frees: Callable[[str, Freed], None],
+        wallclock: Callable[[], datetime],
+        tell: Callable[[RemedyNews], None],
+    ) -> None:
+        self._client, self._sights, self._frees, self._wallclock, self._tell = client, sights, frees, wallclock, tell
+        self._clock = client.process.clock
+
+    def of(self, node: str, remedy: Remedy) -> Work:
+        if isinstance(remedy, Inspect):
+            return self._inspect(remedy)
+        if isinstance(remedy, FreeWorkloads):
+            return self._free(remedy)
+        if isinstance(remedy, (Condemn, Clear)):
+            return self._change_machine(remedy)
+        if isinstance(remedy, StoreBackup):
+            backup = remedy.backup
+            return self.store(backup_name(backup.name), {BACKUP_KEY: backup.render()}, remedy.resource_version)
+        return self._write_node(node, remedy)
+
+    def _write_node(self, node: str, remedy: Remedy) -> Work:
+        if isinstance(remedy, Cordon):
+            change = partial(node_writes.cordon, condemnation_id=remedy.id)
+            return self._change_node(node, remedy.uid, remedy.resource_version, change)
+        if isinstance(remedy, MarkFreeing):
+            mark = partial(node_writes.mark_freeing, condemnation_id=remedy.id, out_of_service=remedy.out_of_service)
+            return self._change_node(node, remedy.uid, remedy.resource_version, mark, frees=True)
+        if isinstance(remedy, Uncordon):
+            return self._change_node(node, remedy.uid, None, node_writes.uncordon)
+        if isinstance(remedy, Complete):
+            complete = partial(node_writes.complete, backup=remedy.backup, is_machine=False)
+            return self._change_node(node, remedy.uid, None, complete)
+        if isinstance(remedy, Recreate):
+            return self._create(NODES, "", node_writes.recreated(remedy.backup, is_machine=False))
+        if isinstance(remedy, DropBackup):
+            options = DeleteOptions(resource_version=remedy.resource_version)
+            return self._delete(CONFIG_MAPS, NAMESPACE, backup_name(remedy.node), options)
+        assert isinstance(remedy, DeleteNode), remedy
+        return self._delete_node(remedy)
+
+    def _change_node(
+        self, name: str, uid: str, version: str | None, change: Callable[[Json], Json], *, frees: bool = False
+    ) -> Work:
+        api = self._client.api
+        node = yield partial(api.store.get, NODES, "", name)
+        found = node["metadata"]["resourceVersion"]
+        if node["metadata"]["uid"] != uid or version not in (None, found):
+            raise Unwritten(Written.CONFLICT, "it is no longer what it was")
+        patch = change(node)
+        if not patch:
+            if version is None:
+                raise Unwritten(Written.CONFLICT, "it is so already")
+            return
+        patch = {**patch, "metadata": {**patch.get("metadata", {}), "uid": uid, "resourceVersion": found}}
+
+        def serve() -> Json:
+            written = api.patch(NODES, "", name, patch)
+            if frees:
+                self._frees(name, Freed.MARKED)
+            return written
+
+        yield serve
+        yield from self._seen(self._sights.nodes, name, found)
+
+    def _delete_node(self, step: DeleteNode) -> Work:
+        options = DeleteOptions(uid=step.uid, resource_version=step.resource_version)
+
+        def serve() -> Json:
+            gone = self._client.api.delete(NODES, "", step.node, options)
+            self._client.api.leases.pop(step.node, None)
+            self._frees(step.node, Freed.DELETED)
+            return gone
+
+        yield serve
+        yield from self._seen(self._sights.nodes, step.node, step.resource_version)
+
+    def _create(self, kind: Resource, namespace: str, body: Json) -> Work:
+        yield partial(self._client.api.create, kind, namespace, body)
+        yield from self._seen(self._sight(kind), body["metadata"]["name"], None)
+
+    def _delete(self, kind: Resource, namespace: str, name: str, options: DeleteOptions) -> Work:
+        yield partial(self._client.api.delete, kind, namespace, name, options)
+        yield from self._seen(self._sight(kind), name, options.resource_version)
+
+    def _change_machine(self, step: Condemn | Clear) -> Work:
+        namespace, _, name = step.subject.rpartition("/")
+        state = Condemned(step.id, self._wallclock()) if isinstance(step, Condemn) else NotRequested(step.last_id)
+        condition = {"uid": step.uid, "resourceVersion": step.resource_version}
+        patch = {"metadata": {**state.render(), **condition}}
+        yield partial(self._client.api.patch, OPENSHIFT_MACHINES, namespace, name, patch)
+        yield from self._seen(self._sights.machines, step.subject, step.resource_version)
+
+    def store(self, name: str, data: Json, version: str | None) -> Work:
+        api, metadata = self._client.api, {"name": name}
+        if version is None:
+            yield partial(api.create, CONFIG_MAPS, NAMESPACE, {"metadata": metadata, "data": data})
+        else:
+            body = {"metadata": {**metadata, "resourceVersion": version}, "data": data}
+            yield partial(api.update, CONFIG_MAPS, NAMESPACE, name, body)
+        yield from self._seen(self._sights.config_maps, name, version)
+
+    def _inspect(self, step: Inspect) -> Work:
+        api, began_at = self._client.api, self._clock()
+        namespace, _, name = step.subject.rpartition("/")
+        found = yield partial(api.if_there, parse_machine, OPENSHIFT_MACHINES, namespace, name)
+        machine = found if isinstance(found, Machine) else None
+        node = yield partial(api.if_there, as_it_is, NODES, "", step.node)
+        seen = None if node is None else parse_node_seen(node, "openshift")
+        condemnation = None if machine is None else machine.condemnation
+        backup = back_up(node, condemnation.id) if node is not None and isinstance(condemnation, Condemned) else None
+        assert not isinstance(seen, Unreadable), seen
+        renewed = yield partial(api.leases.get, step.node, "")
+        self._tell(Inspected(step.node, Inspection(began_at, self._clock(), machine, seen, backup, renewed)))
+
+    def _free(self, step: FreeWorkloads) -> Work:
+        api = self._client.api
+        node = yield partial(api.if_there, as_it_is, NODES, "", step.node)
+        if step.freeing is Freeing.ALL and node is None:
+
+            def serve() -> int:
+                self._frees(step.node, Freed.PODS)
+                return 0
+
+            yield serve
+        self._tell(FreedNews(step.node, 0, self._clock()))
+
+    def _sight(self, kind: Resource) -> Sight[Any]:
+        return self._sights.nodes if kind is NODES else self._sights.config_maps
+
+    def _seen(self, sight: Sight[Any], name: str, before: str | None) -> Work:
+        """Until the watch shows the effect."""
+        until = self._clock() + SEEN_SECONDS
+        while sight.versions.get(name) == before and self._clock() < until:
+            yield LOOK_SECONDS
