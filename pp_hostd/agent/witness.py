@@ -47,7 +47,10 @@ class _Memory:
 
 
 class Witness:
-    """Memory that only a later read clears: no watch, no deletion, no read that was already under way (rule 4)."""
+    """Memory that a read clears which began later, or which found that very condemnation lifted (rule 4).
+
+    No watch does, no deletion, and no other read that was already under way.
+    """
 
     def __init__(self, process_token: str, max_remembered: int = MAX_REMEMBERED) -> None:
         """The token is random, and another one in each run of the agent."""
@@ -82,14 +85,18 @@ class Witness:
         condemnation = outcome.condemnation if isinstance(outcome, Machine) else None
         if isinstance(condemnation, Condemned):
             self.learned(subject, uid, condemnation.id, now)
-        elif isinstance(condemnation, NotCondemned) and self._cleared(subject, uid, began_at):
+        elif isinstance(condemnation, NotCondemned) and self._cleared(subject, uid, condemnation.last_id, began_at):
             return replace(self._statement(Health.HEALTHY), lifted_id=condemnation.last_id)
         return self._remembered(subject, uid, now)
 
-    def _cleared(self, subject: str, uid: str, began_at: float) -> bool:
-        """Forget the machine after a read that says "not condemned", unless this was learned or said since it began."""
+    def _cleared(self, subject: str, uid: str, lifted_id: int, began_at: float) -> bool:
+        """Forget the machine after a read that says "not condemned".
+
+        Not if the condemnation was learned or said since the read began; unless that is the one which the read found
+        lifted, and a watch told of it late: what once was lifted is so for good.
+        """
         memory = self._memories.get((subject, uid))
-        if memory is not None and began_at <= memory.known_at:
+        if memory is not None and began_at <= memory.known_at and lifted_id < memory.id:
             return False
         self._memories.pop((subject, uid), None)
         return True

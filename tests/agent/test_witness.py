@@ -96,6 +96,14 @@ def test_only_a_read_begun_after_it_was_learned_acquits() -> None:
     assert said(witness, Unread.FAILED, 9, 10).health is Health.API_ERROR
 
 
+def test_a_watch_that_tells_late_of_a_condemnation_convicts_nobody_whom_a_read_has_found_acquitted_of_it() -> None:
+    witness = listed_witness()
+    witness.learned(SUBJECT, UID, 7, 5)  # the network held the event back, and has let it through now
+    assert said(witness, machine(NotRequested(6)), 4, 6).health is Health.UNHEALTHY
+    assert said(witness, machine(NotRequested(7)), 5, 7).health is Health.HEALTHY
+    assert said(witness, Unread.FAILED, 8, 9).health is Health.API_ERROR
+
+
 def test_an_acknowledgement_counts_like_learning() -> None:
     witness = listed_witness()
     witness.learned(SUBJECT, UID, 7, 1)

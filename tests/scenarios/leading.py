@@ -67,15 +67,22 @@ class LeaderStage:
             self.lift(host)  # before it can hear that it is condemned
         self.bed.heal()
         self.bed.set_api(Mode.PASS)
-        down = [host.name for host in hosts if not host.is_up()]
+
+        def well() -> bool:
+            self._start_what_is_down()  # time and again: a watch may tell late of what was lifted, and convict a host
+            return all(map(self.is_well, hosts))
+
+        eventually(well, "all hosts are well", 60)
+        eventually(self.leader, "somebody leads", 60)
+        return hosts
+
+    def _start_what_is_down(self) -> None:
+        down = [host.name for host in self.bed.hosts.values() if not host.is_up()]
         if down:
             self.bed.boot(*down)
         for name in self.leading:
             if name not in self.leaders or not self.leaders[name].is_running():
                 self.leaders[name] = Leader(self.bed.hosts[name])
-        eventually(lambda: all(map(self.is_well, hosts)), "all hosts are well", 60)
-        eventually(self.leader, "somebody leads", 60)
-        return hosts
 
     def leader(self) -> str:
         """The host of the leader that holds the Lease and has said so, or nothing."""
