@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any, Callable
 
 import pytest
 
-from pp_hostd.kube.client import ApiClient, Json
-from pp_hostd.kube.kubeconfig import Kubeconfig
+from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import NODES, PODS, Resource
 from pp_hostd.leader.free import Free, Pass
 from pp_hostd.leader.write import Writer
@@ -19,20 +16,10 @@ from pp_hostd.model.written import Written
 from tests.agent.objects import Home
 from tests.contract.objects import annotate, sample
 from tests.leader.applying import Hands
-from tests.leader.test_apply_free import FAST, attach, attachments, bind, freed, pods
+from tests.leader.freeing.deeds import FAST, Eventful, attach, attachments, bind, freed, pods
 
 MARKED = {FREEING: "7"}
 REQUEST_SECONDS = 6.0
-
-
-@pytest.fixture
-def home(client: ApiClient, namespace: str) -> Home:
-    return Home(client, "node", namespace)
-
-
-@pytest.fixture
-def hands(home: Home) -> Hands:
-    return Hands(home, settings=FAST)
 
 
 @pytest.mark.parametrize("node", ["unmarked", "gone"])
@@ -49,26 +36,8 @@ async def test_of_a_node_that_stays_nothing_is_deleted_without_the_marker_that_t
     assert (await pods(home), await attachments(home, unique)) == (["web"], [unique])
 
 
-class Reacting(ApiClient):
-    """Something happens just after each deletion."""
-
-    after: Callable[[Resource, str], Any]
-
-    async def delete(self, resource: Resource, name: str, **options: Any) -> Json:
-        deleted = await super().delete(resource, name, **options)
-        await self.after(resource, name)
-        return deleted
-
-
-@pytest.fixture
-def reacting(kubeconfig_of: Callable[[str], Kubeconfig]) -> Iterator[Reacting]:
-    client = Reacting(kubeconfig_of("admin"), deadline_seconds=10)
-    yield client
-    client.close()
-
-
 async def test_a_node_that_loses_its_marker_in_the_middle_keeps_its_other_pods(
-    home: Home, reacting: Reacting, unique: str
+    home: Home, eventful: Eventful, unique: str
 ) -> None:
     await home.client.create(NODES, sample(NODES, unique, annotations=MARKED))
     for number in range(3):
@@ -77,13 +46,13 @@ async def test_a_node_that_loses_its_marker_in_the_middle_keeps_its_other_pods(
     async def used_again(_resource: Resource, _name: str) -> None:
         await home.client.patch(NODES, unique, annotate(**{FREEING: None}))
 
-    reacting.after = used_again
-    ended = await Hands(home, reacting, FAST).do(FreeWorkloads(unique, Freeing.SPARING))
+    eventful.after = used_again
+    ended = await Hands(home, eventful, FAST).do(FreeWorkloads(unique, Freeing.SPARING))
     assert (ended.written, len(await pods(home))) == (Written.CONFLICT, 2)
 
 
 async def test_what_is_put_back_onto_a_node_that_stays_is_not_waited_for(
-    home: Home, reacting: Reacting, unique: str
+    home: Home, eventful: Eventful, unique: str
 ) -> None:
     """A pod that tolerates every taint, and the attachment of a daemon's: their controllers make them anew at once."""
     await home.client.create(NODES, sample(NODES, unique, annotations=MARKED))
@@ -96,21 +65,21 @@ async def test_what_is_put_back_onto_a_node_that_stays_is_not_waited_for(
         else:
             await attach(home.client, name, unique)
 
-    reacting.after = made_anew
-    assert await freed(Hands(home, reacting, FAST), unique, Freeing.SPARING) == 0
+    eventful.after = made_anew
+    assert await freed(Hands(home, eventful, FAST), unique, Freeing.SPARING) == 0
     assert (await pods(home), await attachments(home, unique)) == (["tolerant"], [unique])
 
 
 async def test_what_appears_on_a_node_that_is_gone_is_left_for_the_next_pass(
-    home: Home, reacting: Reacting, unique: str
+    home: Home, eventful: Eventful, unique: str
 ) -> None:
     await bind(home, "web", unique)
 
     async def bound_late(_resource: Resource, _name: str) -> None:
         await bind(home, "late", unique)
 
-    reacting.after = bound_late
-    assert await freed(Hands(home, reacting, FAST), unique, Freeing.ALL) == 1
+    eventful.after = bound_late
+    assert await freed(Hands(home, eventful, FAST), unique, Freeing.ALL) == 1
 
 
 async def test_a_pass_gets_further_however_long_the_lists_take(home: Home, hands: Hands, unique: str) -> None:

@@ -2,48 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Callable
+from typing import Callable
 
-import pytest
-
-from pp_hostd.kube.client import ApiClient, Json
-from pp_hostd.kube.kubeconfig import Kubeconfig
+from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.outcome import ApiError, Outcome
 from pp_hostd.kube.resources import NODES, PODS, VOLUME_ATTACHMENTS, Resource
 from pp_hostd.model.keys import FREEING
 from pp_hostd.model.remedy import Freed, Freeing, FreeWorkloads
 from pp_hostd.model.written import Written
 from tests.agent.objects import Home, boottime
-from tests.contract.objects import annotate, names_of, pod, sample, uid_of
+from tests.contract.objects import annotate, sample, uid_of
 from tests.leader.applying import Hands, with_leader
+from tests.leader.freeing.deeds import FAST, Eventful, attach, attachments, bind, freed, pods
 
 MIRROR = {"annotations": {"kubernetes.io/config.mirror": "digest"}}
 DAEMON = {"ownerReferences": [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "net", "uid": "uid-1"}]}
 STATEFUL = {"ownerReferences": [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "uid-2"}]}
 HELD = {"finalizers": ["example.com/hold"]}
-FAST = with_leader(deletions_per_second=1000.0)
-
-
-@pytest.fixture
-def home(client: ApiClient, namespace: str) -> Home:
-    return Home(client, "node", namespace)
-
-
-@pytest.fixture
-def hands(home: Home) -> Hands:
-    return Hands(home, settings=FAST)
-
-
-async def bind(home: Home, name: str, node: str, metadata: Json | None = None, **spec: object) -> Json:
-    body = pod(name, nodeName=node, **spec)
-    body["metadata"].update(metadata or {})
-    return await home.client.create(PODS, body, namespace=home.namespace)
-
-
-async def attach(client: ApiClient, name: str, node: str, **metadata: Any) -> Json:
-    body = sample(VOLUME_ATTACHMENTS, name, **metadata)
-    return await client.create(VOLUME_ATTACHMENTS, {**body, "spec": {**body["spec"], "nodeName": node}})
 
 
 async def fill(home: Home, node: str) -> None:
@@ -56,22 +31,6 @@ async def fill(home: Home, node: str) -> None:
     await bind(home, "elsewhere", "another")
     await attach(home.client, f"{node}-1", node)
     await attach(home.client, f"{node}-2", "another")
-
-
-async def pods(home: Home) -> list[str]:
-    return names_of((await home.client.list(PODS, namespace=home.namespace)).items)
-
-
-async def attachments(home: Home, node: str) -> list[str]:
-    return [name for name in names_of((await home.client.list(VOLUME_ATTACHMENTS)).items) if name.startswith(node)]
-
-
-async def freed(hands: Hands, node: str, freeing: Freeing) -> int:
-    """How many one pass says are left."""
-    await hands.done(FreeWorkloads(node, freeing))
-    told = hands.news[-2]
-    assert isinstance(told, Freed) and told.node == node
-    return told.left
 
 
 async def test_of_a_node_that_is_gone_everything_is_deleted(home: Home, hands: Hands, unique: str) -> None:
@@ -136,29 +95,12 @@ async def test_whoever_may_not_list_tells_no_number(
     assert "listing volumeattachments: forbidden" in ended.sentence
 
 
-class Eventful(ApiClient):
-    """Something happens just before each deletion."""
-
-    before: Callable[[str], Any]
-
-    async def delete(self, resource: Resource, name: str, **options: Any) -> Json:
-        await self.before(name)
-        return await super().delete(resource, name, **options)
-
-
-@pytest.fixture
-def eventful(kubeconfig_of: Callable[[str], Kubeconfig]) -> Iterator[Eventful]:
-    client = Eventful(kubeconfig_of("admin"), deadline_seconds=10)
-    yield client
-    client.close()
-
-
 async def test_what_only_a_finalizer_keeps_is_deleted_once_and_not_left(
     home: Home, eventful: Eventful, unique: str
 ) -> None:
     deleted: list[str] = []
 
-    async def notes(name: str) -> None:
+    async def notes(_resource: Resource, name: str) -> None:
         deleted.append(name)
 
     eventful.before = notes
@@ -178,7 +120,7 @@ async def test_a_node_that_comes_back_in_the_middle_keeps_its_other_pods(
     for number in range(3):
         await bind(home, f"web-{number}", unique)
 
-    async def comes_back(_name: str) -> None:
+    async def comes_back(_resource: Resource, _name: str) -> None:
         await home.client.create(NODES, sample(NODES, unique))
 
     eventful.before = comes_back
@@ -192,7 +134,7 @@ async def test_a_pod_that_changes_meanwhile_is_left_for_the_next_pass(
     for number in range(2):
         await bind(home, f"web-{number}", unique)
 
-    async def changes(name: str) -> None:
+    async def changes(_resource: Resource, name: str) -> None:
         if name == "web-0":
             await home.client.patch(PODS, name, annotate(note="new"), namespace=home.namespace)
 
@@ -205,7 +147,7 @@ async def test_a_pod_that_changes_meanwhile_is_left_for_the_next_pass(
 async def test_another_incarnation_of_an_attachment_is_left_alone(home: Home, eventful: Eventful, unique: str) -> None:
     first = await attach(home.client, unique, unique)
 
-    async def made_anew(_name: str) -> None:
+    async def made_anew(_resource: Resource, _name: str) -> None:
         await home.client.delete(VOLUME_ATTACHMENTS, unique)
         await attach(home.client, unique, unique)
 
@@ -217,7 +159,7 @@ async def test_another_incarnation_of_an_attachment_is_left_alone(home: Home, ev
 async def test_what_is_gone_already_is_freed(home: Home, eventful: Eventful, unique: str) -> None:
     await bind(home, "web", unique)
 
-    async def vanishes(name: str) -> None:
+    async def vanishes(_resource: Resource, name: str) -> None:
         await home.client.delete(PODS, name, namespace=home.namespace, grace_period_seconds=0)
 
     eventful.before = vanishes
@@ -230,7 +172,7 @@ async def test_one_pod_that_may_not_be_deleted_does_not_keep_the_others(
     for number in range(2):
         await bind(home, f"web-{number}", unique)
 
-    async def denies(name: str) -> None:
+    async def denies(_resource: Resource, name: str) -> None:
         if name == "web-0":
             raise ApiError(Outcome.FORBIDDEN, f"deleting {name}: forbidden")
 
