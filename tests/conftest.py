@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import signal
 from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
 
 from tests.harness.controlplane import RealCluster
+
+
+def pytest_configure() -> None:
+    """Hear Ctrl-C, and let programs hear it, in a shell's background too, where it would be ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -128,8 +128,10 @@ async def test_a_second_machine_for_a_node_is_not_condemned(namespace: str) -> N
 
 async def test_a_node_that_names_a_machine_of_another_namespace_is_in_no_roster() -> None:
     async with in_office("openshift") as leader:
-        await leader.node("worker-1")
+        await leader.home.enrol("worker-1")
+        await leader.client.patch(NODES, "worker-1", ADDRESSES, subresource="status")
         await leader.annotate_node("worker-1", **{"machine.openshift.io/machine": "elsewhere/worker-1"})
+        await leader.enrol("worker-1")
         await leader.warned(NODES, "worker-1", "not in the roster", "elsewhere/worker-1")
         await leader.request("worker-1")
         await leader.warned(OPENSHIFT_MACHINES, "worker-1", "names elsewhere/worker-1", "Correct", namespace="metal")

@@ -131,7 +131,13 @@ class Bed:
             if source == API:
                 self._order("set_neighbours", self._neighbours(API), self._lost_to(API))
             elif self.hosts[source].is_up():
-                self.hosts[source].order("set_neighbours", self._lost_to(source))
+                self._apply_losses_to(self.hosts[source])
+
+    def _apply_losses_to(self, host: Host) -> None:
+        try:
+            host.order("set_neighbours", self._lost_to(host.name))
+        except ConnectionError:
+            eventually(lambda: not host.is_up(), f"{host.name}, which hears nothing, is down")
 
     def _addresses(self, name: str) -> list[str]:
         numbers = self.api_servers if name == API else [self.hosts[name].number]
