@@ -93,3 +93,12 @@ def test_a_boot_that_was_promised_or_held_back_is_waited_for(gate: GateKind, boo
     world.api.patch("nodes", HOST, {"status": {"nodeInfo": {"bootID": boot}}})
     world.request()
     world.run(world.given_back)
+
+
+def test_a_boot_that_began_before_the_taint_is_no_evidence_when_its_agent_comes_late() -> None:
+    world = World(gate=GateKind.TAINT)
+    world.api.patch("nodes", HOST, {"status": {"nodeInfo": {"bootID": "boot-2"}}})  # and has started its pods
+    world.request()
+    world.held()
+    world.state(GateClosed("boot-2", GateKind.TAINT))
+    assert "something may have been started before" in world.held()

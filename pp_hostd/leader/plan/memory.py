@@ -96,7 +96,8 @@ def _after(settings: Settings, case: Case, told: Iterable[RemedyNews]) -> Case:
 def _inspected(case: Case, inspection: Inspection) -> Case:
     record = None if inspection.node is None else inspection.node.node.agent
     promise = record.promise if isinstance(record, Committed) else record
-    if isinstance(promise, Armed) and promise != case.promise:
+    overtaken = isinstance(promise, Armed) and inspection.node is not None and _overtaken(inspection.node, promise)
+    if isinstance(promise, Armed) and promise != case.promise and not overtaken:
         # What binds the host has changed: who acknowledged it counts for that one alone.
         case = replace(case, promise=promise, tokens={}, t0_at=None)
     committed = isinstance(record, Committed) and record.id == case.id
@@ -113,6 +114,12 @@ def _inspected(case: Case, inspection: Inspection) -> Case:
         kubelet_at=kubelet_at,
         kubelet_back=closed and same and (renewed or case.kubelet_back),
     )
+
+
+def _overtaken(seen: NodeSeen, promise: Armed) -> bool:
+    """Whether a kubelet that nothing holds was in another boot than the one promised when the taint was there at the
+    latest: what it has started in that boot may have come before the taint (rule 6)."""
+    return promise.gate is not GateKind.HOLD and seen.boot not in ("", promise.boot)
 
 
 def _answered(settings: Settings, case: Case, answers: Iterable[RemedyNews]) -> Case:
