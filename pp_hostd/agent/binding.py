@@ -100,7 +100,7 @@ def standing(
         versions = {ground.electorate.version}
     known = all(version in rosters for version in versions)
     dry_run = settings.agent.mode == "dry-run" and memory.proof is not None
-    armed = bond.watchdog is not None or bool(promises) or dry_run
+    armed = bond.binds or dry_run
     unpromised_uid = ground.machine.uid if ground.machine is not None and armed else None
     return Standing(
         node=ground.node,

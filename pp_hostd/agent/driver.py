@@ -25,7 +25,7 @@ from pp_hostd.model.bond import (
 )
 from pp_hostd.model.evidence import Evidence
 from pp_hostd.model.ground import Ground
-from pp_hostd.model.memory import Decision, Memory
+from pp_hostd.model.memory import Decision, Memory, Standing
 from pp_hostd.model.node import Node
 from pp_hostd.model.promise import AgentRecord
 from pp_hostd.model.settings import Settings
@@ -95,6 +95,8 @@ class Driver:
         self._senses, self._hands = senses, hands
         self._clock, self._entropy = clock, entropy
         self._step: Step = Wait("")  # the plan's step that is under way
+        self._premises: object = None
+        self._rosters: object = None
 
     @property
     def idle(self) -> bool:
@@ -104,10 +106,10 @@ class Driver:
     def turn(self) -> Verdict:
         """One judgement, and all that follows from it."""
         ground, evidence = self._senses.ground(), self._sensed(self._senses.take())
-        self._foresee(ground)
-        bound = standing(self.settings, ground, self.bond, self.memory, self._senses.rosters(), self.waiting_for)
-        judgement = judge(self.settings, bound, self.memory, evidence, self._clock(), self._entropy())
-        verdict, self.memory = judgement.verdict, judgement.memory
+        if not self.bond.binds:
+            self._foresee(ground)
+        bound = self._bound(ground)
+        verdict, self.memory = judge(self.settings, bound, self.memory, evidence, self._clock(), self._entropy())
         if verdict.reset is not None:
             self._hands.reset(verdict.reset, self.bond)
         elif verdict.feed:
@@ -121,10 +123,19 @@ class Driver:
         self._take(step)
         self._hands.show(verdict)
         # The judge orders the read that the plan wants.
-        return replace(verdict, wake_at=verdict.at) if isinstance(step, ReadMachine) else verdict
+        return verdict._replace(wake_at=verdict.at) if isinstance(step, ReadMachine) else verdict
+
+    def _bound(self, ground: Ground) -> Standing:
+        """The same as long as all that it follows from is the same."""
+        rosters = self._senses.rosters()
+        premises = (self.settings, ground, self.bond, self.memory.proof is None, self.waiting_for)
+        if rosters is not self._rosters or premises != self._premises:
+            self._rosters, self._premises = rosters, premises
+            self._standing = standing(self.settings, ground, self.bond, self.memory, rosters, self.waiting_for)
+        return self._standing
 
     def _foresee(self, ground: Ground) -> None:
-        """What the plan waits for is part of the verdict's sentence, so it is asked before and after the judgement."""
+        """What the plan waits for is part of an unarmed host's sentence, so it is asked before the judgement too."""
         step = plan(self.settings, ground, self.bond, self.memory, self._clock()) if self.idle else None
         self.waiting_for = step.reason if isinstance(step, Wait) else self.waiting_for
 
@@ -150,6 +161,8 @@ class Driver:
         return step
 
     def _take(self, step: Step) -> None:
+        if isinstance(step, (Wait, ReadMachine)):
+            return
         if isinstance(step, LookAtNode):
             self._hands.look()
         elif isinstance(step, Store):
@@ -160,5 +173,4 @@ class Driver:
             self._hands.disarm()
         elif isinstance(step, OpenGate):
             self._hands.open_gate(step.reason)
-        if not isinstance(step, (Wait, ReadMachine)):
-            self._step = step
+        self._step = step

@@ -33,7 +33,7 @@ def judge(
         memory = _pardoned(memory)
     already_asked = len(memory.inquiry.asked) if memory.inquiry is not None else 0
     if not standing.armed:
-        memory = replace(memory, inquiry=None)
+        memory = replace(memory, inquiry=None) if memory.inquiry is not None else memory
     elif memory.decision is None:
         memory = _inquired(settings, standing, memory, now, seed)
         memory = _expired(standing, memory, now)
@@ -71,12 +71,13 @@ def _after_read(standing: Standing, memory: Memory, read: Read) -> Memory:
         memory = _finished(memory, read, f"condemned under id {condemnation.id}")
         return _condemned(standing, memory, condemnation.id, "its machine is condemned", read.ended_at)
     if isinstance(condemnation, (NotRequested, Requested)):
-        lifted_id = max(memory.lifted_id, condemnation.last_id)
-        memory = replace(_finished(memory, read, ""), lifted_id=lifted_id, condemned_id=None)
+        memory = _finished(memory, read, "")
+        if memory.lifted_id < condemnation.last_id or memory.condemned_id is not None:
+            memory = replace(memory, lifted_id=max(memory.lifted_id, condemnation.last_id), condemned_id=None)
         if memory.proof is not None and memory.proof.at > read.began_at:
             return memory  # overtaken: it must not end an inquiry, or an outage, that is younger
         # Rule 1: a proof counts from when the request was sent.
-        return _proven(replace(memory, outage=None), Proof(read.began_at, Source.OWN_READ))
+        return _proven(memory, Proof(read.began_at, Source.OWN_READ))
     return _failed(_finished(memory, read, failure), read.began_at)
 
 
@@ -84,10 +85,10 @@ def _finished(memory: Memory, read: Read, failure: str) -> Memory:
     """An outage verdict gives up the read under way, which the next one may overtake."""
     since, last = memory.reading_since, memory.last_read
     if since is not None and since <= read.began_at:
-        memory = replace(memory, reading_since=None)
-    if last is not None and last.began_at > read.began_at:
-        return memory
-    return replace(memory, last_read=LastRead(read.began_at, read.ended_at, failure))
+        since = None
+    if last is None or last.began_at <= read.began_at:
+        last = LastRead(read.began_at, read.ended_at, failure)
+    return replace(memory, reading_since=since, last_read=last)
 
 
 def _failed(memory: Memory, began_at: float) -> Memory:
@@ -96,8 +97,8 @@ def _failed(memory: Memory, began_at: float) -> Memory:
     return replace(memory, failed_reads=memory.failed_reads + 1) if counts else memory
 
 
-def _proven(memory: Memory, proof: Proof) -> Memory:
-    return replace(memory, proof=proof, failed_reads=0, inquiry=None)
+def _proven(memory: Memory, proof: Proof, outage: Outage | None = None) -> Memory:
+    return replace(memory, proof=proof, failed_reads=0, inquiry=None, outage=outage)
 
 
 def _after_answers(
@@ -116,11 +117,12 @@ def _after_answers(
             continue
         said, condemnation_id = weigh(each.answer, memory.lifted_id)
         # Rule 4: the peer's read was made for this host, so what it found lifted this host has seen lifted.
-        memory = replace(memory, lifted_id=max(memory.lifted_id, each.answer.lifted_id))
+        if each.answer.lifted_id > memory.lifted_id:
+            memory = replace(memory, lifted_id=each.answer.lifted_id)
         # Rule 3: any "healthy" is proof, dated by the question (rule 1).
         if said is Said.HEALTHY and each.began_at > proof_at:
             # The next read is due as after a read of one's own, even if one has failed beside the inquiry since.
-            due = replace(memory, outage=None, check_at=each.began_at + settings.api.read_interval_seconds)
+            due = replace(memory, check_at=each.began_at + settings.api.read_interval_seconds)
             return _proven(due, Proof(each.began_at, Source.PEER, each.peer))
         awaited.discard(each.peer)
         replies.append(Reply(each.peer, said, condemnation_id))
@@ -174,8 +176,8 @@ def _inquired(settings: Settings, standing: Standing, memory: Memory, now: float
         summary = inquiry.summary()
         outage = Outage(inquiry.started_at, now, summary)
         # Rule 3: the verdict is dated by the start of its inquiry. A read still under way delays no other.
-        proven = _proven(memory, Proof(inquiry.started_at, Source.OUTAGE, summary))
-        return replace(proven, outage=outage, reading_since=None)
+        proven = _proven(memory, Proof(inquiry.started_at, Source.OUTAGE, summary), outage)
+        return replace(proven, reading_since=None)
     peers = standing.peers
     if set(peers).issubset(inquiry.asked):
         return _condemned(standing, memory, None, f"nobody vouches for it: {inquiry.summary()}", now)
@@ -233,10 +235,11 @@ def _verdict(
         wakes.append(memory.inquiry.round_began_at + settings.peers.round_seconds)
     if feed and until is not None:
         wakes.append(until)
+    state = _state(standing, memory)
     return Verdict(
         at=now,
-        state=_state(standing, memory),
-        sentence=_sentence(settings, standing, memory),
+        state=state,
+        sentence=_sentence(settings, standing, memory, state),
         proof=memory.proof,
         feed_until_at=until,
         feed=feed,
@@ -259,8 +262,7 @@ def _state(standing: Standing, memory: Memory) -> State:
     return State.HEALTHY
 
 
-def _sentence(settings: Settings, standing: Standing, memory: Memory) -> str:
-    state = _state(standing, memory)
+def _sentence(settings: Settings, standing: Standing, memory: Memory, state: State) -> str:
     why = memory.last_read.failure if memory.last_read is not None else ""
     if memory.decision is not None:
         named = "" if memory.decision.id is None else f" (condemnation {memory.decision.id})"

@@ -46,16 +46,11 @@ class Kept:
     memory: Memory
     bond: Bond
 
-    @property
-    def is_bound(self) -> bool:
-        """Whether this boot is armed, or may have promised something."""
-        return self.bond.watchdog is not None or bool(self.bond.promises)
-
     def taken_up(self) -> Kept:
         """As a restarted process of this boot goes on with it. What a dry run decided, an unbound host does not owe:
         nobody counts on its death."""
         memory = self.memory.resumed()
-        return replace(self, memory=memory if self.is_bound else replace(memory, decision=None))
+        return replace(self, memory=memory if self.bond.binds else replace(memory, decision=None))
 
     def render(self) -> str:
         memory = self.memory

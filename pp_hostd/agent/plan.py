@@ -61,9 +61,9 @@ def _not_to_be_armed(settings: Settings, ground: Ground, bond: Bond) -> tuple[st
         return f"maintenance by {order.who} until {render_moment(order.until_wallclock)}: {order.why}", True
     if ground.opened_by and bond.gate is Gate.CLOSED:
         return f"{ground.opened_by} opens the gate by hand", True
-    if ground.electorate is not None and ground.electorate.n == 1 and ground.electorate.member(ground.node) is not None:
+    if ground.electorate is not None and ground.electorate.n == 1 and ground.member is not None:
         return "it is the only node, and nobody could take over its workloads", True  # rule 6: n = 1
-    if ground.electorate is not None and bond.watchdog is not None and ground.electorate.member(ground.node) is None:
+    if ground.electorate is not None and bond.watchdog is not None and ground.member is None:
         return f"Node {ground.node} is no longer in the roster", False
     return "", False
 
@@ -149,7 +149,7 @@ def _unproven(looked_at: float, memory: Memory) -> Step | None:
 def _enrolment_trouble(ground: Ground) -> str:
     if ground.electorate is None:
         return ground.roster_trouble or "there is no roster yet"
-    member = ground.electorate.member(ground.node)
+    member = ground.member
     if member is None:
         return f"Node {ground.node} is not in the roster; enrol it with: pp-leader enroll {ground.node}"
     if ground.machine is None:

@@ -13,12 +13,9 @@ class Rosters(Mapping[int, "tuple[str, ...]"]):
 
     def __init__(self, *known: Roster) -> None:
         self._known = known
+        self.newest: Roster | None = max(known, key=lambda roster: roster.version, default=None)
         self._names: dict[int, tuple[str, ...]] = {}
         self._electorates: dict[int, Electorate] = {}
-
-    @property
-    def newest(self) -> Roster | None:
-        return max(self._known, key=lambda roster: roster.version, default=None)
 
     def electorate(self, version: int) -> Electorate | None:
         for roster in self._known if version not in self._electorates else ():

@@ -65,7 +65,7 @@ class StateFiles:
             kept = parse_kept(read_whole(self._run("state"), MAX_CHARACTERS), boot, Gate.ABSENT, now)
         except FileError:
             return False
-        return isinstance(kept, Kept) and kept.is_bound
+        return isinstance(kept, Kept) and kept.bond.binds
 
     def save_rosters(self, rosters: Iterable[Roster]) -> str:
         """Keep these, and no others: the newest, and those older ones of which a version may be promised (rule 5)."""

@@ -12,6 +12,8 @@ from pp_hostd.embedded.kinds import Kind, Object
 from pp_hostd.embedded.selectors import Selector
 from pp_hostd.embedded.status import expired
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
+
 
 class Key(NamedTuple):
     """Where an object lies; the namespace is empty for kinds that have none. Keys sort as lists do."""
@@ -23,7 +25,7 @@ class Key(NamedTuple):
 def to_text(obj: Object, revision: int) -> str:
     """The object, stamped with a revision, as it is kept and sent."""
     metadata = {**obj["metadata"], "resourceVersion": str(revision)}
-    return json.dumps({**obj, "metadata": metadata}, separators=(",", ":"))
+    return _ENCODER.encode({**obj, "metadata": metadata})
 
 
 @dataclass(frozen=True)

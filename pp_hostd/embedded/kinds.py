@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from pp_hostd.kube import resources
@@ -50,7 +51,16 @@ class Kind:
     """The field selectors beside name and namespace: the path of the field, and what stands for a missing one."""
     custom: bool = False
 
-    @property
+    @cached_property
+    def sections(self) -> dict[str, dict[str, Any]]:
+        """All shapes, by the section and the key that they are for; the object itself is the section without a name."""
+        sections: dict[str, dict[str, Any]] = {}
+        for path, shape in {**METADATA, **self.shapes}.items():
+            section, _, key = path.rpartition(".")
+            sections.setdefault(section, {})[key] = shape
+        return sections
+
+    @cached_property
     def field_labels(self) -> list[str]:
         """What a field selector may name."""
         own = ["metadata.name", "metadata.namespace"] if self.resource.namespaced else ["metadata.name"]
@@ -58,8 +68,8 @@ class Kind:
 
     def fields(self, obj: Object) -> dict[str, str]:
         """The values that field selectors see."""
-        paths = {label: self.selectable.get(label, (label, "")) for label in self.field_labels}
-        return {label: _text(at(obj, path)) or default for label, (path, default) in paths.items()}
+        paths = ((label, *self.selectable.get(label, (label, ""))) for label in self.field_labels)
+        return {label: _text(at(obj, path)) or default for label, path, default in paths}
 
 
 def at(obj: Any, path: str) -> Any:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from re import Pattern
 
-_DNS_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
-_QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_DNS_LABEL = re.compile("[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_SUBDOMAIN = re.compile(rf"{_DNS_LABEL.pattern}(\.{_DNS_LABEL.pattern})*")
+_QUALIFIED = re.compile("([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_QUALIFIED_OR_EMPTY = re.compile(f"({_QUALIFIED.pattern})?")
 
 
 def subdomain_fault(text: str) -> str:
@@ -28,10 +30,12 @@ def key_fault(text: str) -> str:
 
 def label_value_fault(text: str) -> str:
     """Values of labels may be empty; those of annotations are free."""
-    return _fault(text, "a valid label", f"({_QUALIFIED})?", 63)
+    return _fault(text, "a valid label", _QUALIFIED_OR_EMPTY, 63)
 
 
-def _fault(text: str, what: str, pattern: str, limit: int) -> str:
-    if len(text) <= limit and re.fullmatch(pattern, text):
+def _fault(text: str, what: str, pattern: Pattern[str], limit: int) -> str:
+    if len(text) <= limit and pattern.fullmatch(text):
         return ""
-    return f"{what} must be no more than {limit} characters, and match the regex used for validation, '{pattern}'"
+    return (
+        f"{what} must be no more than {limit} characters, and match the regex used for validation, '{pattern.pattern}'"
+    )

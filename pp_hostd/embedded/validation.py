@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pp_hostd.embedded import content, syntax
-from pp_hostd.embedded.kinds import METADATA, Kind, Object, at
+from pp_hostd.embedded.kinds import Kind, Object
 from pp_hostd.embedded.status import Cause, invalid, required, too_long, wrong
 from pp_hostd.kube.resources import NAMESPACES
 
@@ -16,10 +16,13 @@ _STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
 
 def type_fault(kind: Kind, obj: Object) -> str:
     """What keeps the object from being read as one of its kind, or nothing."""
-    for path, shape in {**METADATA, **kind.shapes}.items():
-        value = at(obj, path)
-        if value is not None and not _fits(value, shape):
-            return f"json: cannot unmarshal {type(value).__name__} or its content into field {path}"
+    for section, shapes in kind.sections.items():
+        values = obj.get(section) or {} if section else obj
+        for key, shape in shapes.items():
+            value = values.get(key)
+            if value is not None and not _fits(value, shape):
+                path = f"{section}.{key}" if section else key
+                return f"json: cannot unmarshal {type(value).__name__} or its content into field {path}"
     return ""
 
 

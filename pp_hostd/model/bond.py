@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Union
 
 from pp_hostd.model.node import Node
@@ -115,13 +116,18 @@ class Bond:
         known = () if self.stored is None else (self.stored,)
         return known + tuple(each.record for each in self.pending)
 
-    @property
+    @cached_property
     def promises(self) -> tuple[Armed, ...]:
         """Every promise that may stand: all of them are kept (rule 5)."""
         records = (each.promise if isinstance(each, Committed) else each for each in self.may_stand)
         return tuple(each for each in records if isinstance(each, Armed))
 
     @property
+    def binds(self) -> bool:
+        """Whether this boot is armed, or may have promised something."""
+        return self.watchdog is not None or bool(self.promises)
+
+    @cached_property
     def bound_uid(self) -> str:
         """The machine that is promised, may be, or was until its Node vanished; empty if there is none."""
         return next((promise.machine_uid for promise in self.promises), self.promised_uid)

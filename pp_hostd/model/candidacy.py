@@ -114,4 +114,4 @@ class Candidacy:
         return replace(self._ended(), rest_until_at=now + self.duration_seconds)
 
     def _ended(self) -> Candidacy:
-        return replace(self, renewed_at=NEVER)
+        return self if self.renewed_at == NEVER else replace(self, renewed_at=NEVER)

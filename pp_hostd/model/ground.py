@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.machine import Machine
-from pp_hostd.model.roster import Electorate
+from pp_hostd.model.roster import Electorate, Member
 
 
 @dataclass(frozen=True)
@@ -23,3 +24,8 @@ class Ground:
     opened_by: str = ""
     stopping: bool = False
     enrolled_before: bool = False
+
+    @cached_property
+    def member(self) -> Member | None:
+        """The host itself, as the newest roster lists it."""
+        return None if self.electorate is None else self.electorate.member(self.node)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pp_hostd.model.memory import Decision, Memory, Proof
 
@@ -19,8 +19,7 @@ class State(enum.Enum):
     RESETTING = "resetting"
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """The state, the proof that it rests on, one sentence for people, and what to do now.
 
     Judged `at`; the watchdog is fed now if `feed`, and at the latest until `feed_until_at` while no newer proof comes.
@@ -43,8 +42,7 @@ class Verdict:
         return None if self.proof is None else self.at - self.proof.at
 
 
-@dataclass(frozen=True)
-class Judgement:
+class Judgement(NamedTuple):
     """A verdict, and what to remember for the next one."""
 
     verdict: Verdict
