@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 SOURCES := pp_hostd tests
 
 .DEFAULT_GOAL := help
-.PHONY: help test suite lint demo bench fuzz model docs controlplane clean
+.PHONY: help test suite lint demo bench scale fuzz model docs controlplane clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ demo: $(STAMP) ## show the main job on the embedded API, in a minute; ARGS=--jso
 
 bench: controlplane ## print every figure beside its target; ONLY=name for one
 	@$(BIN)/python -m tests.bench $(ONLY)
+
+scale: $(STAMP) ## how traffic grows up to 5,000 nodes: tables, and docs/scale.svg (about 6 minutes); ARGS=--json
+	@$(BIN)/python -m tests.bench.scale --plot docs/scale.svg $(ARGS)
 
 fuzz: $(STAMP) ## a million hostile inputs for the peer port (about 4 minutes); INPUTS= for another number
 	$(BIN)/python -m tests.fuzz.peer_port --inputs $(or $(INPUTS),1000000)

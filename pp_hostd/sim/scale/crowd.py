@@ -1,0 +1,190 @@
+"""A world of thousands of hosts, of whom some live in full: each stands for as many that are alike, at other phases.
+
+A host's life depends on its phase, on whom it reaches, and on what those answer; those on its side of a cut all answer
+the same. So hosts on one side differ in their phases alone, and a few that cover all phases tell of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from pp_hostd.agent.sense.cluster import ORDERS_SECONDS
+from pp_hostd.agent.witness import ReadOutcome, Statement, Unread, Witness
+from pp_hostd.kube.resources import NODES
+from pp_hostd.kube.watch import TIMEOUT_SECONDS
+from pp_hostd.model.answer import Answer
+from pp_hostd.model.keys import AGENT
+from pp_hostd.model.memory import Decision
+from pp_hostd.model.promise import Armed, GateKind, WatchdogKind
+from pp_hostd.model.settings import Settings
+from pp_hostd.sim.agent import Answered, Question
+from pp_hostd.sim.api import SERVERS, Health
+from pp_hostd.sim.cluster import Cluster
+from pp_hostd.sim.host import Host
+from pp_hostd.sim.scale import sizes
+from pp_hostd.sim.scale.representative import ANSWER_SECONDS, ROUND_TRIP_SECONDS, Representative
+from pp_hostd.sim.scale.tally import Kind, Tally
+from pp_hostd.sim.world import World
+
+WATCHES = 2
+"""Of each agent: the condemned, and the roster."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """How many hosts a representative stands for, and the time over which their phases are spread."""
+
+    hosts: float
+    spread_seconds: float
+
+
+ALONE = Share(1.0, ROUND_TRIP_SECONDS)
+"""A leader stands for nobody else."""
+
+
+class Crowd(World):
+    """`apart` are the hosts that are cut off from the API and all others, but not from each other."""
+
+    def __init__(self, settings: Settings, nodes: int, seed: int, with_jury: bool = False) -> None:
+        if with_jury:  # all of it is asked at once
+            settings = replace(settings, peers=replace(settings.peers, rounds=1))
+        super().__init__(settings, nodes, seed, lambda *_: None, Cluster(settings.api.machines))
+        self.with_jury = with_jury
+        self.tally = Tally()
+        self.apart: frozenset[str] = frozenset()
+        self.resets = 0.0
+        self.freed_at = self.well_at = 0.0
+        self.shares: dict[str, Share] = {}
+        self._well: set[str] = set()
+        self._witnesses = {False: Witness("inside"), True: Witness("apart")}
+        self._asked: list[tuple[str, str, Question, Answered]] = []
+        for witness in self._witnesses.values():
+            witness.listed()
+        self.on_freed = lambda _: setattr(self, "freed_at", self.time.now)
+
+    # Who lives.
+
+    def populate(self, groups: Iterable[tuple[list[str], int]]) -> None:
+        """Each group of alike hosts, and how many of them live; they begin one after the other."""
+        interval_seconds = self.settings.api.read_interval_seconds
+        for names, living in groups:
+            share = Share(len(names) / living, interval_seconds / living)
+            for number, name in enumerate(names[:living]):
+                self.shares[name] = share
+                self.time.at(number * share.spread_seconds, self.hosts[name].power_on)
+            for name in names[living:]:
+                self._promises(name)
+        self.time.at(0.0, self._tick)
+
+    def _promises(self, name: str) -> None:
+        """What a host that does not live in full has on its Node."""
+        uid, watchdog_seconds = self.machine(name).uid, float(self.settings.watchdog.timeout_seconds)
+        timeout_seconds = self.settings.agent.self_timeout_seconds
+        promise = Armed("boot", timeout_seconds, watchdog_seconds, WatchdogKind.HARDWARE, GateKind.HOLD, uid, 1)
+        self.api.patch(NODES, "", name, {"metadata": {"annotations": {AGENT: promise.render()}}})
+
+    def start_agent(self, host: Host) -> None:
+        boot = host.boot
+        if boot is None or host.name in self.agents:
+            return
+        client = self._client(host.name, boot)
+        ask, decided = partial(self._ask, host.name), partial(self._decided, host.name)
+        agent = Representative(
+            self, self.settings, host, boot, client, ask, decided, self.on_false_proof, self.chance, self.note
+        )
+        self.agents[host.name] = (client.process, agent)
+
+    def _decided(self, name: str, _decision: Decision, _uid: str) -> None:
+        self.resets += self.shares[name].hosts
+
+    def is_well(self, host: str, well: bool) -> None:
+        if not well:
+            self._well.discard(host)
+        elif host not in self._well:
+            self._well.add(host)
+            self.well_at = self.time.now
+
+    @property
+    def all_well(self) -> bool:
+        return len(self._well) == len(self.shares)
+
+    # Who is cut off from whom.
+
+    def cut(self, names: Iterable[str]) -> None:
+        self.apart = frozenset(names)
+        pairs = {(name, server) for name in self.apart.intersection(self.shares) for server in SERVERS}
+        self.network.cut = pairs | {(server, name) for name, server in pairs}
+
+    def in_reach(self, host: str, peers: tuple[str, ...]) -> tuple[str, ...]:
+        here = host in self.apart
+        return tuple(peer for peer in peers if (peer in self.apart) == here)
+
+    # Questions: alike peers read at the same time, and remember the same.
+
+    def testimony(self, host: str, subject: str, uid: str, peers: int) -> Statement:
+        """What each of so many peers on the side of this host says, by a read of its own."""
+        return self._testimony(host in self.apart, subject, uid, peers, self.shares[host])
+
+    def _testimony(self, here: bool, subject: str, uid: str, peers: int, share: Share) -> Statement:
+        self._requests(here, sizes.read(self.settings), peers, share)
+        outcome: ReadOutcome = self.machine(subject.rpartition("/")[2]) if not here and self._serves else Unread.FAILED
+        now = self.time.now
+        return self._witnesses[here].answer(subject, uid, outcome, began_at=now - ROUND_TRIP_SECONDS, now=now)
+
+    def _ask(self, source: str, peer: str, question: Question, answered: Answered) -> None:
+        """A leader's question; all that it asks at one moment travel together."""
+        if not self._asked:
+            self.time.after(ANSWER_SECONDS, self._answer)
+        self._asked.append((source, peer, question, answered))
+
+    def _answer(self) -> None:
+        asked, self._asked = self._asked, []
+        for source, peer, (asker, subject, uid), answered in asked:
+            self._messages(1, sizes.PEER_QUESTION, ALONE)
+            if self.in_reach(source, (peer,)):
+                said = self._testimony(source in self.apart, subject, uid, 1, ALONE)
+                self._messages(1, sizes.PEER_ANSWER, ALONE)
+                answered(Answer(said.health, said.id, said.token, "", peer, asker, subject, said.lifted_id))
+
+    # What is counted.
+
+    @property
+    def _serves(self) -> bool:
+        return any(map(self.api.answers, SERVERS))
+
+    def requests(self, host: str, size: int) -> None:
+        self._requests(host in self.apart, size, 1, self.shares[host])
+
+    def _requests(self, apart: bool, size: int, count: float, share: Share) -> None:
+        """So many of each host of that share. Those of hosts that are cut off never reach the servers."""
+        if not apart and self._serves:
+            self._add(Kind.SERVED, count, share)
+            self._add(Kind.BYTES, count * size, share)
+        elif not apart:
+            self._add(Kind.UNSERVED, count, share)
+
+    def hears(self, host: str, size: int) -> None:
+        self._add(Kind.BYTES, size, self.shares[host])
+
+    def messages(self, host: str, count: int, size: int) -> None:
+        self._messages(count, size, self.shares[host])
+
+    def _messages(self, count: int, size: int, share: Share) -> None:
+        self._add(Kind.PEER, count, share)
+        self._add(Kind.BYTES, count * size, share)
+
+    def _add(self, kind: Kind, count: float, share: Share) -> None:
+        self.tally.add(kind, self.time.now, share.spread_seconds, count * share.hosts)
+
+    def _tick(self) -> None:
+        """What agents ask at their leisure: for orders, and for a watch to go on that the server has ended."""
+        inside = Share(len(self.names) - len(self.apart), spread_seconds=1.0)
+        if self._serves:
+            self._requests(False, sizes.ORDERS, 1 / ORDERS_SECONDS, inside)
+            self._requests(False, sizes.WATCH, WATCHES / TIMEOUT_SECONDS, inside)
+        self.time.after(1.0, self._tick)
+
+    def ail(self, health: Health) -> None:
+        self.api.health.update(dict.fromkeys(SERVERS, health))

@@ -1,0 +1,55 @@
+"""What travels, by the second: each kind of message, and all bytes."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+HOUR_SECONDS = 3600
+SETTLED = 40
+"""Before that second the cluster begins to live, which is no part of the hour."""
+QUIET_SECONDS = 60
+"""The longest period of what a quiet host does: it looks at its Node."""
+
+
+class Kind(enum.Enum):
+    """What is counted."""
+
+    SERVED = "requests that the API carries out"
+    UNSERVED = "requests that reach its servers while they carry out none"
+    PEER = "questions and answers between hosts"
+    BYTES = "bytes of all of these"
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Per second: the busiest second, and the mean of the hour."""
+
+    peak: float
+    mean: float
+
+
+class Tally:
+    """Whoever stands for many hosts speaks for phases that lie in the `spread_seconds` after its own."""
+
+    def __init__(self) -> None:
+        self._seconds = {kind: [0.0] * HOUR_SECONDS for kind in Kind}
+
+    def add(self, kind: Kind, at: float, spread_seconds: float, count: float) -> None:
+        """So many, at an even pace from then on."""
+        seconds, end = self._seconds[kind], at + spread_seconds
+        while at < min(end, HOUR_SECONDS):
+            second = int(at)
+            until = min(end, second + 1.0)
+            seconds[second] += count * (until - at) / spread_seconds
+            at = until
+
+    def go_on_from(self, second: int) -> None:
+        """From then on every second is like those before it, in which nothing happened but what always does."""
+        for seconds in self._seconds.values():
+            mean = sum(seconds[second - QUIET_SECONDS : second]) / QUIET_SECONDS
+            seconds[second:] = [mean] * (HOUR_SECONDS - second)
+
+    def rate(self, kind: Kind) -> Rate:
+        seconds = self._seconds[kind][SETTLED:]
+        return Rate(max(seconds), sum(seconds) / len(seconds))
