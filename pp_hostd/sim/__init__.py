@@ -1,9 +1,10 @@
 """A simulator: whole clusters in virtual time, run by the daemons' own judge, plan and drivers, on bad days.
 
-The world      time, clock, network: what happens when; api: the cluster's store behind its quorum
-Who lives      host: kernel, watchdog, gate, kubelet; agent, leader: processes around the real drivers; process
-Bad days       schedule: what goes wrong; play: how; invariants: what must hold; mutants: rules taken out
-               scenarios: bad days that have a name
-Many of them   run: one of them; campaign, jobs, resume: many, added up; shrink, hunt: the shortest that shows it
+The world      time, network: what happens when; api, stream: the store behind its quorum; cluster, filled: its content
+Who lives      host, kubelet; agent, leader, office, steps: processes around the real drivers; process; people
+Bad days       schedule: what goes wrong; kinds, themes, days: by chance; scenarios: those that have a name
+               play, weather: how it happens; disturbance, truth: what was really so; invariants: what must hold
+Without rules  mutant: how one is taken out; mutants: all of them; hunt, shrink: the shortest schedule that shows it
+Many of them   run: one of them; campaign, jobs, resume: many, added up
                commands/: pp-hostd simulate
 """

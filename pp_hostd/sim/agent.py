@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Callable
 
+from pp_hostd.agent.binding import standing
 from pp_hostd.agent.driver import Driver, News
 from pp_hostd.agent.kept import Kept, parse_kept
 from pp_hostd.agent.rosters import Rosters
 from pp_hostd.agent.witness import ReadOutcome, Unread, Witness
 from pp_hostd.embedded.history import Event
 from pp_hostd.embedded.paging import Query
-from pp_hostd.kube.resources import CONFIG_MAPS, NODES, OPENSHIFT_MACHINES
+from pp_hostd.kube.resources import CONFIG_MAPS, NODES
 from pp_hostd.model.answer import Answer, Health
 from pp_hostd.model.bond import Bond, GateOpened, Look, StoreEnded, WatchdogArmed, WatchdogDisarmed
 from pp_hostd.model.condemnation import Condemned, NotCondemned
@@ -25,7 +27,7 @@ from pp_hostd.model.memory import Decision, Memory
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.model.promise import AgentRecord, Armed, Committed, WatchdogKind
 from pp_hostd.model.record import Unreadable
-from pp_hostd.model.roster import Roster, parse_roster
+from pp_hostd.model.roster import Electorate, Roster, parse_roster
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.verdict import Verdict
 from pp_hostd.model.written import Written
@@ -36,7 +38,6 @@ from pp_hostd.sim.stream import Stream
 from pp_hostd.sim.truth import Truth
 from pp_hostd.timing import peer_read_seconds
 
-MACHINES_IN = "machines"
 SYNC_SECONDS = 0.5
 Answered = Callable[[Answer], None]
 Question = tuple[str, str, str]
@@ -59,14 +60,12 @@ class Agent:
         chance: random.Random,
         note: Callable[[str, str], None],
     ) -> None:
-        self.settings = settings
         self._host, self._boot, self._client, self._ask_peer, self._chance = host, boot, client, ask_peer, chance
         self._note, self._on_decided, self._on_false_proof = note, decided, false_proof
         self._time, self._process = client.time, client.process
         self.clock = boot.clock
-        self.stopping = False
-        self.machine: Machine | None = None
         self._rosters = Rosters(*boot.rosters)
+        self._ground = Ground(host.name, self._electorate(), enrolled_before=host.enrolled)
         self._news: list[News] = []
         self._wakes = 0
         self._due = False
@@ -88,11 +87,16 @@ class Agent:
         )
         if boot.watchdog_seconds is not None:  # systemd kept the descriptor
             self._news.append(WatchdogArmed(WatchdogKind.HARDWARE, watchdog_seconds))
-        Stream(
-            client, OPENSHIFT_MACHINES, Query(label_selector=CONDEMNED), self._condemned_listed, self._condemned_changed
-        )
+        of_condemned = Query(label_selector=CONDEMNED)
+        Stream(client, client.api.cluster.kind, of_condemned, self._condemned_listed, self._condemned_changed)
         of_roster = Query(NAMESPACE, field_selector=f"metadata.name={ROSTER}")
         Stream(client, CONFIG_MAPS, of_roster, self._roster_listed, self._roster_changed)
+        self.reload(settings)
+
+    def reload(self, settings: Settings) -> None:
+        """As after SIGHUP."""
+        self.settings = self.driver.settings = settings
+        self._boot.self_timeout_seconds = max(self._boot.self_timeout_seconds, settings.agent.self_timeout_seconds)
         self._wake()
 
     def _recalled(self) -> Kept:
@@ -102,13 +106,13 @@ class Agent:
 
     @property
     def subject(self) -> str:
-        return f"{MACHINES_IN}/{self._host.name}"
+        return self._client.api.cluster.subject(self._host.name)
 
     # Turns.
 
     def tell(self, news: News) -> None:
-        if isinstance(news, Read) and news.machine is not None:
-            self.machine = news.machine
+        if isinstance(news, Read) and news.machine not in (None, self._ground.machine):
+            self._ground = replace(self._ground, machine=news.machine)
         self._news.append(news)
         self._wake()
 
@@ -117,7 +121,7 @@ class Agent:
 
     def stop(self) -> None:
         """As systemd orders it."""
-        self.stopping = True
+        self._ground = replace(self._ground, stopping=True)
         self._process.do(self._wake)
 
     def _wake(self) -> None:
@@ -133,7 +137,7 @@ class Agent:
         self._time.at(self.clock.when(verdict.wake_at), partial(self._process.do, partial(self._alarm, self._wakes)))
         self.truth.judged(self.driver.memory)
         bond = self.driver.bond
-        if self.stopping and self.driver.idle and bond.watchdog is None and not bond.promises:
+        if self._ground.stopping and self.driver.idle and bond.watchdog is None and not bond.promises:
             self._process.kill()
 
     def _alarm(self, wakes: int) -> None:
@@ -147,14 +151,11 @@ class Agent:
         return taken
 
     def ground(self) -> Ground:
+        return self._ground
+
+    def _electorate(self) -> Electorate | None:
         newest = self._rosters.newest
-        return Ground(
-            node=self._host.name,
-            electorate=None if newest is None else self._rosters.electorate(newest.version),
-            machine=self.machine,
-            stopping=self.stopping,
-            enrolled_before=self._host.enrolled,
-        )
+        return None if newest is None else self._rosters.electorate(newest.version)
 
     def rosters(self) -> Mapping[int, tuple[str, ...]]:
         return self._rosters
@@ -167,7 +168,13 @@ class Agent:
         if late_seconds:
             self._on_false_proof(f"{self._host.name} feeds by a proof dated {late_seconds:.2f} s too late")
         lived = 0.0 if memory.proof is None else self.clock() - memory.proof.at
-        self.feeding.feed(self.settings.agent.self_timeout_seconds - lived)
+        self.feeding.feed(lived, self._life_seconds)
+
+    def _life_seconds(self) -> float:
+        """As it is judged by."""
+        driver = self.driver
+        bound = standing(self.settings, self.ground(), driver.bond, driver.memory, self._rosters, "")
+        return bound.self_timeout_seconds
 
     def reset(self, decision: Decision, bond: Bond) -> None:
         if self._decided == decision:
@@ -225,6 +232,7 @@ class Agent:
         def ended(reply: Reply) -> None:
             if isinstance(reply, Node) and isinstance(record, Armed):
                 self._host.enrolled = True
+                self._ground = replace(self._ground, enrolled_before=True)
             written = reply.written if isinstance(reply, Failed) else Written.DONE
             stored = reply if isinstance(reply, Node) else None
             sentence = reply.sentence if isinstance(reply, Failed) else ""
@@ -246,7 +254,7 @@ class Agent:
         self.tell(GateOpened())
 
     def remember(self, memory: Memory, bond: Bond) -> None:
-        self._kept = Kept(memory, bond)
+        self._remembered = memory, bond
 
     def show(self, verdict: Verdict) -> None:
         if verdict.sentence != self._shown:
@@ -261,7 +269,7 @@ class Agent:
 
     def _read(self, subject: str, deadline_seconds: float, done: Callable[[Reply], None]) -> None:
         namespace, _, name = subject.rpartition("/")
-        serve = partial(self._client.api.found, parse_machine, OPENSHIFT_MACHINES, namespace, name)
+        serve = partial(self._client.api.found, parse_machine, self._client.api.cluster.kind, namespace, name)
         self._client.call(serve, done, deadline_seconds)
 
     def _serve_node(self) -> Node | Unreadable | bool:
@@ -277,8 +285,7 @@ class Agent:
         patch = {"metadata": {**condition, "annotations": {AGENT: record.render()}}}
 
         def serve() -> Node | Unreadable:
-            self._client.api.patch(NODES, "", node.name, patch)
-            return parse_node(self._client.api.store.get(NODES, "", node.name))
+            return parse_node(self._client.api.patch(NODES, "", node.name, patch))
 
         self._client.call(serve, done, self._deadline_seconds)
 
@@ -296,6 +303,7 @@ class Agent:
             promised = {promise.roster_version for promise in self.driver.bond.promises}
             self._rosters = self._rosters.with_newest(roster, promised)
             self._boot.rosters = self._rosters.known()
+            self._ground = replace(self._ground, electorate=self._electorate())
             self._wake()
 
     def _condemned_listed(self, items: list[Json]) -> None:
@@ -313,7 +321,8 @@ class Agent:
             return
         at = self.clock()
         self.witness.learned(machine.subject, machine.uid, machine.condemnation.id, at)
-        if self.machine is not None and (machine.subject, machine.uid) == (self.machine.subject, self.machine.uid):
+        own = self._ground.machine
+        if own is not None and (machine.subject, machine.uid) == (own.subject, own.uid):
             self.tell(WatchedCondemned(machine.uid, machine.condemnation.id, at))
 
     # The peer port.
@@ -345,7 +354,7 @@ class Agent:
 
     def keep(self) -> None:
         """Write /run, as it would be read after a restart."""
-        self._boot.run = self._kept.render()
+        self._boot.run = Kept(*self._remembered).render()
 
 
 class _Asked:

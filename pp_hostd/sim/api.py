@@ -9,13 +9,15 @@ import enum
 import itertools
 import random
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Callable
 
 from pp_hostd.embedded.lifecycle import DeleteOptions
 from pp_hostd.embedded.status import StatusError
 from pp_hostd.embedded.store import Store
-from pp_hostd.kube.resources import OPENSHIFT_MACHINES, Resource
+from pp_hostd.kube.resources import Resource
 from pp_hostd.model.written import Written
+from pp_hostd.sim.cluster import Cluster
 from pp_hostd.sim.network import Network
 from pp_hostd.sim.process import Process
 from pp_hostd.sim.time import Time
@@ -25,8 +27,8 @@ SERVERS = ("api-1", "api-2", "api-3")
 EPOCH = 1_767_225_600.0
 CACHE_SECONDS = 60.0
 _PLAINLY = DeleteOptions()
+Parse = Callable[[object], Any]
 _Key = tuple[Resource, str, str]
-_Parsed = tuple[Callable[[object], Any], Resource, str, str]
 
 
 @dataclass(frozen=True)
@@ -56,40 +58,49 @@ class Health(enum.Enum):
     """Some requests take seconds, some are refused."""
 
 
+_UP = (Health.WELL, Health.BROWN)
+
+
 class Api:
     """`health` is by server; a server reaches a quorum if one other is neither dead nor cut off from it."""
 
-    def __init__(self, time: Time, network: Network, chance: random.Random) -> None:
+    def __init__(self, time: Time, network: Network, chance: random.Random, cluster: Cluster) -> None:
+        self.cluster = cluster
         self._time, self._network, self._chance = time, network, chance
         uids = itertools.count(1)
         self.store = Store(lambda: EPOCH + time.now, lambda: f"uid-{next(uids)}", history_limit=100, watch_limit=1000)
         self.health = dict.fromkeys(SERVERS, Health.WELL)
         self.leases: dict[str, str] = {}
         """Of kubelets, by node: when each was last renewed."""
+        self.pods: dict[str, float] = {}
+        """By node: when the pods were last written that it runs, or ran when it was last there."""
         self.requests = 0
         self.lag_seconds = 0.0
         """Of watches."""
-        self._parsed: dict[_Parsed, Any] = {}
-        self._keys: dict[_Key, list[_Parsed]] = {}
+        self._parsed: dict[_Key, dict[Parse, Any]] = {}
         self._past: dict[_Key, list[tuple[float, Json]]] = {}
 
     # The store, as whoever is served finds it. What was parsed is kept until it is written.
 
-    def found(self, parse: Callable[[object], Any], kind: Resource, namespace: str, name: str) -> Any:
+    def found(self, parse: Parse, kind: Resource, namespace: str, name: str) -> Any:
         """What it says now; StatusError if there is no such object."""
-        key = (parse, kind, namespace, name)
-        if key not in self._parsed:
-            self._parsed[key] = parse(self.store.get(kind, namespace, name))
-            self._keys.setdefault((kind, namespace, name), []).append(key)
-        return self._parsed[key]
+        parsed = self._parsed.setdefault((kind, namespace, name), {})
+        if parse not in parsed:
+            parsed[parse] = parse(self.store.get(kind, namespace, name))
+        return parsed[parse]
 
-    def found_in_cache(self, parse: Callable[[object], Any], kind: Resource, namespace: str, name: str) -> Any:
+    def found_in_cache(self, parse: Parse, kind: Resource, namespace: str, name: str) -> Any:
         """What a watch cache that lags far behind would say: no read of ours asks for it (rule 1)."""
         past = self._past.get((kind, namespace, name), ())
         before = [was for at, was in past if at <= self._time.now - CACHE_SECONDS]
         return parse(before[-1]) if before else self.found(parse, kind, namespace, name)
 
-    def if_there(self, parse: Callable[[object], Any], kind: Resource, namespace: str, name: str) -> Any:
+    def changed_at(self, kind: Resource, namespace: str, name: str) -> float:
+        """When this machine was last written."""
+        past = self._past.get((kind, namespace, name))
+        return past[-1][0] if past else 0.0
+
+    def if_there(self, parse: Parse, kind: Resource, namespace: str, name: str) -> Any:
         """The same; None if there is no such object."""
         return self.found(parse, kind, namespace, name) if self.exists(kind, namespace, name) else None
 
@@ -106,7 +117,7 @@ class Api:
     def patch(self, kind: Resource, namespace: str, name: str, patch: Json, subresource: str = "") -> Json:
         self._forget(kind, namespace, name)
         patched = self.store.patch(kind, namespace, name, patch, subresource)
-        if kind is OPENSHIFT_MACHINES:
+        if kind is self.cluster.kind:
             self._past.setdefault((kind, namespace, name), []).append((self._time.now, patched))
         return patched
 
@@ -120,23 +131,19 @@ class Api:
         return self.store.delete(kind, namespace, name, options)
 
     def _forget(self, kind: Resource, namespace: str, name: str) -> None:
-        for key in self._keys.pop((kind, namespace, name), ()):
-            del self._parsed[key]
+        self._parsed.pop((kind, namespace, name), None)
 
     # The servers.
 
     def answers(self, server: str) -> bool:
         """Whether it can carry out anything now."""
-        cut = self._network.cut
-        if self.health[server] not in (Health.WELL, Health.BROWN):
+        if self.health[server] not in _UP:
             return False
-        return any(
-            other != server
-            and self.health[other] not in (Health.DEAD, Health.SILENT)
-            and (server, other) not in cut
-            and (other, server) not in cut
-            for other in SERVERS
-        )
+        cut = self._network.cut
+        for other in SERVERS:
+            if other != server and self.health[other] in _UP and not {(server, other), (other, server)} & cut:
+                return True
+        return False
 
     def carry_out(self, server: str, serve: Serve, reply: Done) -> None:
         """At the server: sooner or later, or never."""
@@ -205,7 +212,7 @@ class _Exchange:
         self._client.api.carry_out(self._server, self._serve, self._reply)
 
     def _reply(self, reply: Reply) -> None:
-        self._client.network.send(self._server, self._client.host, lambda: self._end(reply))
+        self._client.network.send(self._server, self._client.host, partial(self._end, reply))
 
     def _time_out(self) -> None:
         if not self._over:
@@ -215,4 +222,4 @@ class _Exchange:
     def _end(self, reply: Reply) -> None:
         if not self._over:
             self._over = True
-            self._client.process.do(lambda: self._done(reply))
+            self._client.process.do(partial(self._done, reply))

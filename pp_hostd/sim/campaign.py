@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import partial, reduce
 
 from pp_hostd.model.settings import Settings
+from pp_hostd.sim.days import random_schedule
 from pp_hostd.sim.jobs import in_order
 from pp_hostd.sim.run import Outcome, run
-from pp_hostd.sim.schedule import Schedule, random_schedule
+from pp_hostd.sim.schedule import Schedule
 
 LEAST_NODES = 2
 BATCH = 5

@@ -12,6 +12,8 @@ from pp_hostd.sim.time import Time
 from pp_hostd.sim.truth import A_MOMENT
 
 STALL_WITHIN_SECONDS = 6.0
+UNPROVEN_SECONDS = 6.0
+"""For longer than between two reads that go well."""
 
 
 class Feeding:
@@ -31,12 +33,13 @@ class Feeding:
         self._process.later(STALL_WITHIN_SECONDS, partial(setattr, self, "_stall_seconds", 0.0))
 
     def stall_at_worst(self) -> None:
-        """It hangs there when its proof is about to run out, each time for as long as its watchdog lets it."""
+        """Without a proof it hangs after each feeding for as long as its watchdog lets it; and before it, when the old
+        one is about to run out."""
         self._stalls_at_worst = True
 
-    def feed(self, life_seconds: float) -> None:
-        """After a judgement that may feed for so long."""
-        left = life_seconds if self._stalls_at_worst else math.inf
+    def feed(self, lived_seconds: float, life_seconds: Callable[[], float]) -> None:
+        """After a judgement by a proof of that age, which lasts for so long."""
+        left = life_seconds() - lived_seconds if self._stalls_at_worst else math.inf
         if left < A_MOMENT:
             self._stall_seconds = self._boot.fires_at - self._time.now - A_MOMENT
         if self._stall_seconds > 0:
@@ -45,8 +48,8 @@ class Feeding:
         self._host.feed(self._boot)
         if left < 3 * A_MOMENT:
             self._process.later(left - A_MOMENT / 2, self._wake)  # the very last judgement that may feed
-        elif left < self._timeout_seconds:
-            self._process.hang(left - 2 * A_MOMENT)
+        elif self._stalls_at_worst and lived_seconds > UNPROVEN_SECONDS:
+            self._process.hang(min(left, self._timeout_seconds) - 2 * A_MOMENT)
 
     def _feed_late(self, *, forever: bool) -> None:
         """And then, perhaps, it never judges again."""

@@ -28,6 +28,8 @@ class Boot:
     gate: Gate = Gate.CLOSED
     run: str = ""
     rosters: tuple[Roster, ...] = ()
+    self_timeout_seconds: float = 0.0
+    """The longest T that its agents have gone by."""
     watchdog_seconds: float | None = None
     fires_at: float = 0.0
     kubelet_since: float | None = None
@@ -51,9 +53,16 @@ class Host:
         self.enrolled = False
         """On disk."""
         self.boots = 0
+        self.wallclock_off_seconds = 0.0
+        self.agent_not_before = 0.0
+        """What it waits for may take long."""
         self.reset_works = True
-        self.start: Callable[[Boot], None] = lambda _: None
+        self.held = True
+        """Whether its gate holds the kubelet, rather than relying on the leader's taint."""
+        self.start: Callable[[Boot], object] = lambda _: None
         """What runs on it."""
+        self.started: Callable[[], None] = lambda: None
+        """Tells of workloads."""
         self._time, self._chance, self._note, self._fired = time, chance, note, fired
 
     def power_on(self) -> None:
@@ -118,9 +127,14 @@ class Host:
 
     def open_gate(self, boot: Boot) -> None:
         boot.gate = Gate.OPEN
+        if self.held:
+            self.start_workloads(boot)
+
+    def start_workloads(self, boot: Boot) -> None:
         if boot.kubelet_since is None:
             boot.kubelet_since = self._time.now
             self._note(self.name, "its kubelet starts")
+            self.started()
 
     @property
     def decided(self) -> bool:

@@ -7,7 +7,7 @@ from functools import partial
 
 from pp_hostd.model.settings import Settings
 from pp_hostd.sim.campaign import Arena
-from pp_hostd.sim.mutants import Mutant, taken_out
+from pp_hostd.sim.mutant import Mutant, taken_out
 from pp_hostd.sim.run import CRASH, Outcome, run
 from pp_hostd.sim.schedule import Schedule
 from pp_hostd.sim.shrink import MOST_RUNS, shrink

@@ -6,7 +6,7 @@ from collections import Counter
 
 from pp_hostd.kube.resources import NODES
 from pp_hostd.model.condemnation import NotRequested
-from pp_hostd.model.keys import is_ours
+from pp_hostd.model.keys import OUT_OF_SERVICE, is_ours
 from pp_hostd.model.memory import Decision
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.sim.api import Json, as_it_is
@@ -49,14 +49,14 @@ class Invariants:
             self._owed[owed] += 1
             if self._owed[owed] > 1:
                 raise Violation("one reset per condemnation", f"{node} resets itself again under id {decision.id}")
-        if self._world.only_control_plane_failed(node):
+        if self._world.disturbances.only_control_plane_failed(node):
             raise Violation("needless reset", f"{node}: {decision.cause}")
 
     def _false_proof(self, sentence: str) -> None:
         raise Violation("bound", sentence)
 
     def _fired(self, node: str) -> None:
-        if not self._world.is_disturbed(node):
+        if not self._world.disturbances.is_disturbed(node):
             raise Violation("watchdog", f"that of {node} fired, and nothing was wrong with its agent")
 
     def at_the_end(self) -> None:
@@ -85,6 +85,9 @@ class Invariants:
 
 def _lasting(node: Json) -> object:
     """All of it that a Node that was deleted must have again."""
-    metadata = node["metadata"]
-    annotations = {key: text for key, text in metadata.get("annotations", {}).items() if not is_ours(key)}
-    return metadata.get("labels"), annotations
+    metadata, taints = node["metadata"], node.get("spec", {}).get("taints", ())
+    texts = [
+        {key: text for key, text in metadata.get(part, {}).items() if not is_ours(key)}
+        for part in ("labels", "annotations")
+    ]
+    return texts, [taint for taint in taints if not is_ours(taint["key"]) and taint["key"] != OUT_OF_SERVICE]

@@ -14,6 +14,7 @@ from pp_hostd.model.settings import Settings
 from pp_hostd.model.written import Written
 from pp_hostd.sim.agent import AskPeer
 from pp_hostd.sim.api import EPOCH, Client, Failed, Reply
+from pp_hostd.sim.host import Host
 from pp_hostd.sim.office import Office
 from pp_hostd.sim.steps import Freed
 
@@ -24,6 +25,7 @@ class Leader:
     def __init__(
         self,
         settings: Settings,
+        host: Host,
         client: Client,
         ask_peer: AskPeer,
         identity: str,
@@ -33,7 +35,7 @@ class Leader:
     ) -> None:
         self.settings, self.client, self.ask_peer, self.frees, self.note = settings, client, ask_peer, frees, note
         self.told = told
-        self.clock, self.host = client.process.clock, client.host
+        self.clock, self.host, self._on = client.process.clock, client.host, host
         self.candidacy = Candidacy(identity, settings.leader.lease_seconds)
         self._office: Office | None = None
         self._term = 0
@@ -41,7 +43,7 @@ class Leader:
         self._go_on()
 
     def wallclock(self) -> datetime:
-        return datetime.fromtimestamp(EPOCH + self.client.time.now, timezone.utc)
+        return datetime.fromtimestamp(EPOCH + self.client.time.now + self._on.wallclock_off_seconds, timezone.utc)
 
     def acting_until(self) -> float:
         return self.candidacy.acting_until_at
@@ -109,11 +111,12 @@ class Leader:
             written = api.create(LEASES, NAMESPACE, {"metadata": {"name": LEASE}, "spec": unheld_spec(seconds)})
         else:
             wallclock = self.wallclock()
-            spec = given_up_spec(wallclock)
             if exchange is Exchange.TAKE:
                 spec = taken_spec(lease, self.candidacy.identity, seconds, wallclock)
             elif exchange is Exchange.RENEW:
                 spec = renewed_spec(self.candidacy.identity, seconds, wallclock)
+            else:
+                spec = given_up_spec(wallclock)
             # Of this version: a renewal that comes late must not undo what another one took.
             patch = {"metadata": {"resourceVersion": lease.resource_version}, "spec": spec}
             written = api.patch(LEASES, NAMESPACE, LEASE, patch)

@@ -8,10 +8,10 @@ from typing import Any, Callable, Protocol
 
 from pp_hostd.embedded.history import Event
 from pp_hostd.embedded.paging import Query
-from pp_hostd.kube.resources import CONFIG_MAPS, NODES, OPENSHIFT_MACHINES, Resource
+from pp_hostd.kube.resources import CONFIG_MAPS, NODES, Resource
 from pp_hostd.leader.driver import Driver
 from pp_hostd.leader.own_config_maps import observed
-from pp_hostd.leader.sights import Sight
+from pp_hostd.leader.sights import Nodes, Sight
 from pp_hostd.model.case import Course
 from pp_hostd.model.keys import LEADER, NAMESPACE, ROSTER
 from pp_hostd.model.observed import Observed
@@ -58,8 +58,9 @@ class Office:
 
     def __init__(self, leader: Leadership) -> None:
         self._leader, self._client, self.clock = leader, leader.client, leader.clock
-        self._open, self._listed = True, 0
-        self._sights = Sights()
+        self._open, self._unlisted = True, set[Resource]()
+        cluster = self._client.api.cluster
+        self._sights = Sights(Nodes(cluster.machines))
         self._news: list[RemedyNews] = []
         self._roster_revision, self._roster_busy = -1, False
         self._due, self._wakes = False, 0
@@ -67,30 +68,35 @@ class Office:
         self._steps = Steps(self._client, self._sights, leader.frees, leader.wallclock, self._tell)
         self.driver = Driver(leader.settings, self, self, own_node=leader.host, clock=self.clock)
         of_ours = Query(NAMESPACE, field_selector=f"metadata.name!={LEADER}")
-        self._follow(NODES, Query(), self._sights.nodes)
-        self._follow(OPENSHIFT_MACHINES, Query(), self._sights.machines)
         self._follow(CONFIG_MAPS, of_ours, self._sights.config_maps)
+        if cluster.machines_are_nodes:
+            self._follow(NODES, Query(), self._sights.nodes, self._sights.machines)
+        else:
+            self._follow(NODES, Query(), self._sights.nodes)
+            self._follow(cluster.kind, Query(), self._sights.machines)
 
     def close(self) -> None:
         self._open = False
 
-    def _follow(self, kind: Resource, query: Query, sight: Sight[Any]) -> None:
-        once = [False]
+    def _follow(self, kind: Resource, query: Query, *sights: Sight[Any]) -> None:
+        """One watch may feed several sights."""
+        self._unlisted.add(kind)
 
         def listed(items: list[Json]) -> None:
-            sight.begin_anew()
-            for item in items:
-                sight.show(sight.keep(item))
-            self._listed += not once[0]
-            once[0] = True
+            for sight in sights:
+                sight.begin_anew()
+                for item in items:
+                    sight.show(sight.keep(item))
+            self._unlisted.discard(kind)
             self._wake()
 
         def changed(event: Event) -> None:
-            kept = sight.keep(event.object())
-            if event.type == "DELETED":
-                sight.show_gone(kept.name)
-            else:
-                sight.show(kept)
+            for sight in sights:
+                kept = sight.keep(event.object())
+                if event.type == "DELETED":
+                    sight.show_gone(kept.name)
+                else:
+                    sight.show(kept)
             self._wake()
 
         Stream(self._client, kind, query, listed, changed, lambda: self._open)
@@ -98,7 +104,7 @@ class Office:
     # Turns.
 
     def _wake(self) -> None:
-        if not self._due and self._open and self._listed == 3:
+        if not self._due and self._open and not self._unlisted:
             self._due = True
             self._client.process.later(0.0, self._turn)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from pp_hostd.sim.time import Action, Clock, Time
 
 
@@ -35,7 +37,7 @@ class Process:
             action()
 
     def later(self, seconds: float, action: Action) -> None:
-        self._time.after(seconds, lambda: self.do(action))
+        self._time.after(seconds, partial(self.do, action))
 
     def _go_on(self) -> None:
         if self._time.now < self._hangs_until:

@@ -32,7 +32,13 @@ class Outcome:
 
 def run(schedule: Schedule, settings: Settings) -> Outcome:
     story: Story = []
-    world = World(settings, schedule.nodes, schedule.seed, lambda who, what: story.append((world.time.now, who, what)))
+    world = World(
+        settings,
+        schedule.nodes,
+        schedule.seed,
+        lambda who, what: story.append((world.time.now, who, what)),
+        schedule.cluster,
+    )
     invariants = Invariants(world)
     Play(world, schedule)
     world.begin()

@@ -10,14 +10,15 @@ from functools import partial
 from typing import Any, Callable, Union
 
 from pp_hostd.embedded.lifecycle import DeleteOptions
-from pp_hostd.kube.resources import CONFIG_MAPS, NODES, OPENSHIFT_MACHINES, Resource
+from pp_hostd.kube.resources import CONFIG_MAPS, NODES, Resource
 from pp_hostd.leader import node_writes
 from pp_hostd.leader.own_config_maps import OwnConfigMaps
 from pp_hostd.leader.sights import Machines, Nodes, Sight
 from pp_hostd.model.backup import back_up
 from pp_hostd.model.condemnation import Condemned, NotRequested
-from pp_hostd.model.keys import BACKUP_KEY, NAMESPACE, backup_name
-from pp_hostd.model.machine import Machine, parse_machine
+from pp_hostd.model.keys import BACKUP_KEY, NAMESPACE, OUT_OF_SERVICE, backup_name
+from pp_hostd.model.machine import parse_machine
+from pp_hostd.model.node import parse_node
 from pp_hostd.model.observed import parse_node_seen
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.remedy import (
@@ -45,6 +46,7 @@ from pp_hostd.sim.api import Client, Json, as_it_is
 
 SEEN_SECONDS = 5.0
 LOOK_SECONDS = 0.05
+EVICTION_SECONDS = 6.0
 Serve = Callable[[], Any]
 Work = Generator[Union[Serve, float], Any, None]
 """A step: it yields what the API is to do, and goes on with the reply, or for how long it waits. Failed ends it."""
@@ -70,7 +72,7 @@ class Unwritten(Exception):
 class Sights:
     """What the leader's watches have shown."""
 
-    nodes: Nodes = field(default_factory=lambda: Nodes("openshift"))
+    nodes: Nodes
     machines: Machines = field(default_factory=Machines)
     config_maps: OwnConfigMaps = field(default_factory=OwnConfigMaps)
 
@@ -87,7 +89,7 @@ class Steps:
         tell: Callable[[RemedyNews], None],
     ) -> None:
         self._client, self._sights, self._frees, self._wallclock, self._tell = client, sights, frees, wallclock, tell
-        self._clock = client.process.clock
+        self._clock, self._cluster = client.process.clock, client.api.cluster
 
     def of(self, node: str, remedy: Remedy) -> Work:
         if isinstance(remedy, Inspect):
@@ -111,10 +113,11 @@ class Steps:
         if isinstance(remedy, Uncordon):
             return self._change_node(node, remedy.uid, None, node_writes.uncordon)
         if isinstance(remedy, Complete):
-            complete = partial(node_writes.complete, backup=remedy.backup, is_machine=False)
+            complete = partial(node_writes.complete, backup=remedy.backup, is_machine=self._cluster.machines_are_nodes)
             return self._change_node(node, remedy.uid, None, complete)
         if isinstance(remedy, Recreate):
-            return self._create(NODES, "", node_writes.recreated(remedy.backup, is_machine=False))
+            node_again = node_writes.recreated(remedy.backup, is_machine=self._cluster.machines_are_nodes)
+            return self._create(NODES, "", node_again)
         if isinstance(remedy, DropBackup):
             options = DeleteOptions(resource_version=remedy.resource_version)
             return self._delete(CONFIG_MAPS, NAMESPACE, backup_name(remedy.node), options)
@@ -140,6 +143,7 @@ class Steps:
             written = api.patch(NODES, "", name, patch)
             if frees:
                 self._frees(name, Freed.MARKED)
+                self._client.time.after(EVICTION_SECONDS, partial(self._evict, name))
             return written
 
         yield serve
@@ -170,7 +174,7 @@ class Steps:
         state = Condemned(step.id, self._wallclock()) if isinstance(step, Condemn) else NotRequested(step.last_id)
         condition = {"uid": step.uid, "resourceVersion": step.resource_version}
         patch = {"metadata": {**state.render(), **condition}}
-        yield partial(self._client.api.patch, OPENSHIFT_MACHINES, namespace, name, patch)
+        yield partial(self._client.api.patch, self._cluster.kind, namespace, name, patch)
         yield from self._seen(self._sights.machines, step.subject, step.resource_version)
 
     def store(self, name: str, data: Json, version: str | None) -> Work:
@@ -185,27 +189,51 @@ class Steps:
     def _inspect(self, step: Inspect) -> Work:
         api, began_at = self._client.api, self._clock()
         namespace, _, name = step.subject.rpartition("/")
-        found = yield partial(api.if_there, parse_machine, OPENSHIFT_MACHINES, namespace, name)
-        machine = found if isinstance(found, Machine) else None
-        node = yield partial(api.if_there, as_it_is, NODES, "", step.node)
-        seen = None if node is None else parse_node_seen(node, "openshift")
+        found = yield partial(api.if_there, as_it_is, self._cluster.kind, namespace, name)
+        machine = None if found is None else parse_machine(found)
+        node = found
+        if not self._cluster.machines_are_nodes:  # else the one read shows both, and in one state
+            node = yield partial(api.if_there, as_it_is, NODES, "", step.node)
+        seen = None if node is None else parse_node_seen(node, self._cluster.machines)
+        assert not isinstance(seen, Unreadable) and not isinstance(machine, Unreadable), (seen, machine)
         condemnation = None if machine is None else machine.condemnation
         backup = back_up(node, condemnation.id) if node is not None and isinstance(condemnation, Condemned) else None
-        assert not isinstance(seen, Unreadable), seen
         renewed = yield partial(api.leases.get, step.node, "")
         self._tell(Inspected(step.node, Inspection(began_at, self._clock(), machine, seen, backup, renewed)))
 
     def _free(self, step: FreeWorkloads) -> Work:
+        """One pass. Pods are deleted as they were listed: whoever has started them since has written about them."""
         api = self._client.api
-        node = yield partial(api.if_there, as_it_is, NODES, "", step.node)
-        if step.freeing is Freeing.ALL and node is None:
+        if step.freeing is not Freeing.AWAIT:
+            listed_at = yield partial(api.pods.get, step.node)
+            if (yield from self._is_back(step)):
+                self._tell(FreedNews(step.node, 0, self._clock()))
+                return
+            yield partial(self._delete_pods, step.node, listed_at)
+        left = yield partial(api.pods.get, step.node)
+        self._tell(FreedNews(step.node, int(left is not None), self._clock()))
 
-            def serve() -> int:
-                self._frees(step.node, Freed.PODS)
-                return 0
+    def _is_back(self, step: FreeWorkloads) -> Generator[Serve, Any, bool]:
+        """Whether a Node that was deleted is there again; one that stays must still bear the marker (rule 12)."""
+        node = yield partial(self._client.api.if_there, parse_node, NODES, "", step.node)
+        if step.freeing is Freeing.ALL:
+            return node is not None
+        if node is None or node.freeing is None:
+            raise Unwritten(Written.CONFLICT, "it bears the marker no longer")
+        return False
 
-            yield serve
-        self._tell(FreedNews(step.node, 0, self._clock()))
+    def _delete_pods(self, name: str, listed_at: float | None) -> None:
+        pods = self._client.api.pods
+        if listed_at is not None and pods.get(name) == listed_at:
+            del pods[name]
+            self._frees(name, Freed.PODS)
+
+    def _evict(self, name: str) -> None:
+        """The cluster's own controllers delete all pods of a Node that is out of service."""
+        api = self._client.api
+        node = api.if_there(as_it_is, NODES, "", name)
+        if node is not None and any(taint["key"] == OUT_OF_SERVICE for taint in node["spec"].get("taints", ())):
+            self._delete_pods(name, api.pods.get(name))
 
     def _sight(self, kind: Resource) -> Sight[Any]:
         return self._sights.nodes if kind is NODES else self._sights.config_maps

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pp_hostd.model.settings import Settings
 from pp_hostd.sim.campaign import Arena
 from pp_hostd.sim.hunt import hunt
-from pp_hostd.sim.mutants import MUTANTS, Change, Mutant, taken_out
+from pp_hostd.sim.mutant import Change, Mutant, taken_out
+from pp_hostd.sim.mutants import MUTANTS
 from pp_hostd.sim.run import CRASH, run
 
 ARENA = Arena(Settings(), most_nodes=4)

@@ -9,11 +9,33 @@ import pytest
 from pp_hostd.model.settings import Settings
 from pp_hostd.sim.campaign import Arena
 from pp_hostd.sim.hunt import hunt
-from pp_hostd.sim.mutants import MUTANTS, Mutant
+from pp_hostd.sim.mutant import Mutant
+from pp_hostd.sim.mutants import MUTANTS
 
 ARENA = Arena(Settings(), most_nodes=7)
 FIXED, FRESH = 150, 50
 MOST_SCHEDULES = 250
+FIRST_SEEDS = {
+    "half of the nodes are enough for an outage": 17,
+    "a host does not count itself": 28,
+    "peers do not remember": 20,
+    "a host takes ids that were lifted for accusations": 14,
+    "a promise is written whatever the Node has become": 66,
+    "a longer T is used before it is stored": 25,
+    "a host asks by the newest roster, not by the one that it has promised": 21,
+    "the gate opens before the promise is stored": 122,
+    "a condemnation that was put back counts as if it had never lapsed": 18,
+    "nobody has to acknowledge": 23,
+    "nobody is asked again after the wait": 18,
+    "tokens are ignored": 18,
+    "a third of the nodes are enough": 23,
+    "what was stated before the condemnation is evidence": 39,
+    "there is no look before the deletion": 58,
+    "the gate does not honour the marker": 37,
+    "a leader goes on with the wait of another one, by the clock of that one's host": 52,
+    "a leader acts without a valid Lease": 224,
+}
+"""Where the hunt begins, if that saves time. Whenever chance plays otherwise it goes on from there."""
 
 
 def violations(seeds: range) -> list[tuple[int, str]]:
@@ -32,5 +54,6 @@ def test_on_days_that_nobody_has_seen_every_invariant_holds() -> None:
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: str(mutant.name))
 def test_a_rule_that_is_taken_out_is_missed(mutant: Mutant) -> None:
-    found = hunt(mutant, ARENA, range(MOST_SCHEDULES), most_runs=0)
+    first = FIRST_SEEDS.get(mutant.name, 0)
+    found = hunt(mutant, ARENA, range(first, first + MOST_SCHEDULES), most_runs=0)
     assert found.outcome is not None, f"{MOST_SCHEDULES} schedules, and none shows what rule {mutant.rule} is for"

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from pp_hostd.cli import agent
-from pp_hostd.sim.mutants import MUTANTS, taken_out
+from pp_hostd.sim.mutant import taken_out
+from pp_hostd.sim.mutants import MUTANTS
 from pp_hostd.sim.scenarios import SCENARIOS
 
 COMMAND = [str(Path(sys.executable).with_name("pp-hostd")), "simulate"]

@@ -12,7 +12,7 @@ def heading(outcome: Outcome) -> str:
     schedule = outcome.schedule
     troubles = "".join(f"  {trouble}\n" for trouble in schedule.troubles) or "  none\n"
     what = "when (in seconds) what goes wrong, with whom, for how long, how badly (from 0 to 1)"
-    return f"seed {schedule.seed}, {schedule.nodes} nodes; {what}:\n{troubles}"
+    return f"seed {schedule.seed}, {schedule.nodes} nodes, {schedule.cluster}; {what}:\n{troubles}"
 
 
 def ending(outcome: Outcome) -> str:
@@ -28,6 +28,7 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
     return {
         "seed": outcome.schedule.seed,
         "nodes": outcome.schedule.nodes,
+        "cluster": vars(outcome.schedule.cluster),
         "troubles": [vars(trouble) for trouble in outcome.schedule.troubles],
         "events": outcome.events,
         "resets": outcome.resets,

@@ -1,0 +1,61 @@
+"""What kind of cluster a bad day comes to: its machines, how workloads are freed, and which kubelets no gate holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pp_hostd.kube.resources import MACHINES, NODES, Resource
+from pp_hostd.model.settings import Settings
+
+MACHINES_IN = "machines"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """`machines` is the setting of that name, `strategy` that of the leaders; empty is what the settings say. `tainted`
+    are the hosts with a `taint` gate."""
+
+    machines: str = "openshift"
+    strategy: str = ""
+    tainted: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        parts = [f"machines: {self.machines}", f"strategy: {self.strategy}" if self.strategy else ""]
+        parts.append(f"taint gate: {', '.join(self.tainted)}" if self.tainted else "")
+        return "; ".join(filter(None, parts))
+
+    @property
+    def kind(self) -> Resource:
+        return MACHINES[self.machines][-1]
+
+    @property
+    def machines_are_nodes(self) -> bool:
+        return self.kind is NODES
+
+    def subject(self, node: str) -> str:
+        return node if self.machines_are_nodes else f"{MACHINES_IN}/{node}"
+
+    def place(self, node: str) -> tuple[Resource, str, str]:
+        """Kind, namespace and name of a node's machine."""
+        return self.kind, "" if self.machines_are_nodes else MACHINES_IN, node
+
+    def naming(self, node: str) -> dict[str, str]:
+        """The annotations by which a Node names its machine."""
+        if self.machines == "openshift":
+            return {"machine.openshift.io/machine": self.subject(node)}
+        if self.machines == "cluster-api":
+            return {"cluster.x-k8s.io/cluster-namespace": MACHINES_IN, "cluster.x-k8s.io/machine": node}
+        return {}
+
+    def settings(self, given: Settings, node: str = "") -> Settings:
+        """Those of this cluster, or of one of its hosts."""
+        gate = "taint" if node in self.tainted else "hold"
+        return replace(
+            given,
+            api=replace(given.api, machines=self.machines),
+            agent=replace(given.agent, gate=gate),
+            leader=replace(given.leader, strategy=self.strategy or given.leader.strategy),
+        )
+
+
+PLAIN = Cluster()

@@ -1,0 +1,56 @@
+"""What was wrong in a simulated cluster, and since when: for whoever judges whether a reset was needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pp_hostd.model.condemnation import NotRequested
+from pp_hostd.sim.api import SERVERS, Api
+from pp_hostd.sim.filled import machine_of
+from pp_hostd.sim.host import Host
+from pp_hostd.sim.network import Network
+from pp_hostd.sim.time import Time
+
+CALM_SECONDS = 10.0
+
+
+class Disturbances:
+    def __init__(
+        self, time: Time, network: Network, api: Api, hosts: Mapping[str, Host], watchdog_seconds: float
+    ) -> None:
+        self._time, self._network, self._api, self._hosts = time, network, api, hosts
+        self._watchdog_seconds = watchdog_seconds
+        self._disturbed_until: dict[str, float] = {}
+        self._api_out_since: float | None = None
+        self._network_changed_at = 0.0
+
+    def disturbed(self, name: str, seconds: float) -> None:
+        """Its agent can't do its work for so long."""
+        until = self._time.now + seconds + self._watchdog_seconds
+        self._disturbed_until[name] = max(until, self._disturbed_until.get(name, 0.0))
+
+    def is_disturbed(self, name: str) -> bool:
+        host = self._hosts[name]
+        return self._time.now <= self._disturbed_until.get(name, -1.0) or host.boot is None or host.decided
+
+    def network_changed(self) -> None:
+        self._network_changed_at = self._time.now
+
+    def api_changed(self) -> None:
+        if any(map(self._api.answers, SERVERS)):
+            self._api_out_since = None
+        elif self._api_out_since is None:
+            self._api_out_since = self._time.now
+
+    def only_control_plane_failed(self, name: str) -> bool:
+        """Whether nobody has the API, and all else is well, and was so for a while before it failed."""
+        since = self._api_out_since
+        if since is None or self._network.troubled or not isinstance(self._condemnation(name), NotRequested):
+            return False
+        wrong_at = [self._network_changed_at, self._api.changed_at(*self._api.cluster.place(name))]
+        wrong_at += self._disturbed_until.values()
+        wrong_at += [self._time.now if host.boot is None else host.boot.since for host in self._hosts.values()]
+        return max(wrong_at) + CALM_SECONDS < since
+
+    def _condemnation(self, name: str) -> object:
+        return machine_of(self._api, name).condemnation if self._api.exists(*self._api.cluster.place(name)) else None

@@ -1,0 +1,56 @@
+"""A cluster's API on any day but the first: Nodes, machines, a roster, and a Lease that a leader has given up."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, NAMESPACES, NODES
+from pp_hostd.model.keys import ENROLLED, NAMESPACE, ROSTER
+from pp_hostd.model.lease import LEASE, given_up_spec, unheld_spec
+from pp_hostd.model.machine import Machine, parse_machine
+from pp_hostd.model.roster import Member, Roster
+from pp_hostd.sim.api import EPOCH, Api, Json
+from pp_hostd.sim.cluster import MACHINES_IN
+
+EPOCH_TIME = datetime.fromtimestamp(EPOCH, timezone.utc)
+RACK = 4
+_TAINT = {"key": "example.com/storage", "value": "fast", "effect": "PreferNoSchedule"}
+
+
+def fill(api: Api, names: list[str], lease_seconds: float) -> None:
+    for namespace in (NAMESPACE, MACHINES_IN):
+        api.create(NAMESPACES, "", {"metadata": {"name": namespace}})
+    members = [_member(api, name, number) for number, name in enumerate(names)]
+    api.create(CONFIG_MAPS, NAMESPACE, {"metadata": {"name": ENROLLED}, "data": dict.fromkeys(names, "{}")})
+    roster = Roster.of(1, 1, members).render()
+    api.create(CONFIG_MAPS, NAMESPACE, {"metadata": {"name": ROSTER}, "data": {ROSTER: roster}})
+    lease = {**unheld_spec(lease_seconds), **given_up_spec(EPOCH_TIME)}
+    api.create(LEASES, NAMESPACE, {"metadata": {"name": LEASE}, "spec": lease})
+
+
+def make_machine(api: Api, name: str) -> None:
+    """Where Nodes are the machines, there it is already."""
+    kind = api.cluster.kind
+    if not api.cluster.machines_are_nodes:
+        api.create(kind, MACHINES_IN, {"metadata": {"name": name}})
+        api.patch(kind, MACHINES_IN, name, {"status": {"nodeRef": {"kind": "Node", "name": name}}}, "status")
+
+
+def machine_of(api: Api, name: str) -> Machine:
+    found: Machine = api.found(parse_machine, *api.cluster.place(name))
+    return found
+
+
+def _member(api: Api, name: str, number: int) -> Member:
+    subject, address = api.cluster.subject(name), f"10.0.{number // 250}.{number % 250 + 1}"
+    api.create(NODES, "", _node(api, name, number, address))
+    make_machine(api, name)
+    return Member(name, subject if "/" in subject else None, address, machine_of(api, name).uid, 1, None)
+
+
+def _node(api: Api, name: str, number: int, address: str) -> Json:
+    labels = {"example.com/rack": str(number // RACK)}
+    annotations = {"example.com/note": "any", **api.cluster.naming(name)}
+    metadata = {"name": name, "annotations": annotations, "labels": labels}
+    status = {"addresses": [{"type": "InternalIP", "address": address}]}
+    return {"metadata": metadata, "spec": {"taints": [_TAINT]}, "status": status}

@@ -1,0 +1,179 @@
+"""The rules on the leader, each taken out by name."""
+
+from __future__ import annotations
+
+from pp_hostd.sim.mutant import mutant
+
+MUTANTS_OF_LEADER = (
+    mutant(
+        "a condemnation that was put back counts as if it had never lapsed",
+        9,
+        "lapsing",
+        (
+            "leader.sights:Machines._stretched",
+            'return MachineSeen(found, self._stretches, "" if before is None else before.machine.resource_version)',
+            "first = self.__dict__.setdefault('first', {}); return replace(first.setdefault(_standing(found), "
+            "MachineSeen(found, self._stretches, before.machine.resource_version if before else '')), machine=found)",
+        ),
+    ),
+    mutant(
+        "a Node is condemned without a taint",
+        9,
+        "tainted",
+        (
+            "leader.node_writes:cordon",
+            "taints=_with(node, condemned_taint(condemnation_id))",
+            "taints=_taints(node)",
+        ),
+        ("leader.plan.poison_pill:_condemned", "if not node.tainted or not", "if not"),
+    ),
+    mutant(
+        "nobody has to acknowledge",
+        10,
+        "divided",
+        ("leader.plan.memory:counted", "2 * len(case.tokens) >= electorate.n", "True"),
+        ("leader.plan.certainty:_on_promise", "if 2 * len(case.again) < electorate.n:", "if False:"),
+    ),
+    mutant(
+        "nobody is asked again after the wait",
+        10,
+        "deaf",
+        ("leader.plan.certainty:_on_promise", "if 2 * len(case.again) < electorate.n:", "if False:"),
+    ),
+    mutant(
+        "tokens are ignored",
+        10,
+        "deaf",
+        ("leader.plan.memory:_objection", "case.tokens.get(answer.peer) != answer.token", "False"),
+    ),
+    mutant(
+        "a third of the nodes are enough",
+        10,
+        "divided",
+        ("leader.plan.memory:counted", "2 * len(case.tokens) >=", "3 * len(case.tokens) >="),
+        ("leader.plan.certainty:_on_promise", "2 * len(case.again) <", "3 * len(case.again) <"),
+    ),
+    mutant(
+        "the leader asks by the newest roster, not by the one that was promised",
+        10,
+        "membership",
+        (
+            "leader.plan.electorates:Electorates.of",
+            "version = promise.roster_version",
+            "version = getattr(getattr(self._roster, 'roster', None), 'version', promise.roster_version)",
+        ),
+    ),
+    mutant(
+        "the committed record needs no wait",
+        11,
+        "isolated",
+        ("leader.plan.certainty:_evidence", "case.committed_at + seconds", "case.committed_at"),
+    ),
+    mutant(
+        "another boot is evidence",
+        11,
+        "tainted",
+        ("leader.plan.certainty:_boot_trouble", 'found.boot in ("", boot_of(record))', "True"),
+        (
+            "leader.plan.certainty:_evidence",
+            "    if _confirmed(found) and",
+            "    if isinstance(record, Armed) and found.boot not in ('', record.boot):\n"
+            "        return Evidence('it has booted again', at_once, held=True)\n"
+            "    if _confirmed(found) and",
+        ),
+    ),
+    mutant(
+        "what was stated before the condemnation is evidence",
+        11,
+        "tainted",
+        (
+            "leader.plan.certainty:_nothing_started",
+            "return closed.gate is GateKind.HOLD if promise is None else closed.boot != promise.boot",
+            "return True",
+        ),
+    ),
+    mutant(
+        "a host that promises nothing is freed all the same",
+        11,
+        "stopped",
+        (
+            "leader.plan.certainty:refusal",
+            "elif isinstance(promise, Withdrawn):",
+            "elif isinstance(promise, Withdrawn):\n        return ''\n    elif False:",
+        ),
+        (
+            "leader.plan.certainty:_on_nothing",
+            "told, due_at =",
+            "return _free(view, inspection, found, trouble)\n    told, due_at =",
+        ),
+    ),
+    mutant(
+        "there is no look before the deletion",
+        12,
+        "lagging",
+        ("leader.plan.certainty:_on_promise", "if inspection.began_at < over_at:", "if False:"),
+        ("leader.plan.certainty:_on_evidence", "if inspection.began_at < evidence.act_at:", "if False:"),
+        (
+            "sim.steps:Steps._delete_node",
+            "DeleteOptions(uid=step.uid, resource_version=step.resource_version)",
+            "DeleteOptions()",
+        ),
+    ),
+    mutant(
+        "the gate does not honour the marker",
+        12,
+        "marked",
+        ("agent.plan:_obstacle", "if node.freeing is not None:", "if False:"),
+    ),
+    mutant(
+        "no backup is stored before the deletion",
+        12,
+        "isolated",
+        ("leader.plan.certainty:_free", "if stored is None or stored.backup != wanted:", "if False:"),
+    ),
+    mutant(
+        "a Node comes back without its labels",
+        12,
+        "isolated",
+        (
+            "leader.node_writes:recreated",
+            "node = backup.node()",
+            "node = backup.node(); node['metadata']['labels'] = {}",
+        ),
+    ),
+    mutant(
+        "a leader goes on with the wait of another one, by the clock of that one's host",
+        13,
+        "leaders",
+        (
+            "leader.driver:Driver.__init__",
+            "Term(own_node, clock())",
+            "Term(own_node, clock(), {name: __import__('dataclasses').replace(case, left=None) "
+            "for name, case in hands._leader.told.get('', {}).items()})",
+        ),
+        (
+            "leader.driver:Driver.turn",
+            "self.term, self.courses = planned.term, planned.courses",
+            "self.term, self.courses = planned.term, planned.courses; "
+            "self._hands._leader.told[''] = planned.term.cases",
+        ),
+        (
+            "leader.plan.memory:sighted",
+            "case.stretch == seen.stretch",
+            "getattr(seen.machine.condemnation, 'id', 0) == case.id",
+        ),
+        ("leader.plan.memory:unbroken", "case.stated == stretch", "True"),
+    ),
+    mutant(
+        "a leader acts without a valid Lease",
+        14,
+        "leaders",
+        (
+            "sim.leader:Leader._look_at_office",
+            "acting = self.candidacy.acting(now)",
+            "acting = self.candidacy.term > 0",
+        ),
+        ("sim.office:Office._turn", "self.clock() >= self._leader.acting_until()", "False"),
+        ("sim.office:Office._run", "if left_seconds <= 0:", "left_seconds = 5.0\n        if False:"),
+    ),
+)
