@@ -33,7 +33,8 @@ async def test_a_writer_that_hangs_is_given_up_and_leaves_nobody_behind() -> Non
     began_at, before = time.monotonic(), children()
     assert "the disk did not take it within" in await aside(hang)
     assert time.monotonic() - began_at < 3 * PATIENCE_SECONDS
-    assert children() == before
+    while children() != before:  # pytest-timeout bounds it; a busy kernel may take its time to end a process
+        assert await aside(lambda: "") == ""
 
 
 async def test_the_writer_keeps_nothing_open() -> None:

