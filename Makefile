@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 SOURCES := pp_hostd tests
 
 .DEFAULT_GOAL := help
-.PHONY: help test suite lint demo bench scale fuzz model docs controlplane clean
+.PHONY: help test suite lint demo bench scale fuzz model campaign docs controlplane clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,17 @@ fuzz: $(STAMP) ## a million hostile inputs for the peer port (about 4 minutes); 
 
 model: $(STAMP) ## check the formal model of the rules (about 4 minutes; needs spin and gcc)
 	@$(BIN)/python docs/model/check
+
+campaign: .venv-campaign/.ready ## play bad days that add up, over runs, in build/campaign.json; SCHEDULES= more (200000: hours)
+	@mkdir -p build
+	@.venv-campaign/bin/pp-hostd simulate --schedules $(or $(SCHEDULES),200000) --resume build/campaign.json
+
+# PyPy, where the machine has it, plays more than twice as many in the same time.
+.venv-campaign/.ready: pyproject.toml
+	@echo "setting up .venv-campaign (a virtual environment with what the daemons need)" >&2
+	@$$(command -v pypy3 || echo $(PYTHON)) -m venv .venv-campaign
+	@.venv-campaign/bin/pip install --quiet --disable-pip-version-check --use-pep517 --editable .
+	@touch $@
 
 docs: $(STAMP) ## write etc/pp-hostd.toml and docs/settings.md from the table of settings
 	@$(BIN)/python -m pp_hostd.reference

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from dataclasses import asdict, fields
+from pathlib import Path
 from typing import Any
 
-from pp_hostd import __version__
+import pp_hostd
 from pp_hostd.errors import UserError
 from pp_hostd.files import FileError, read_whole, write_whole
 from pp_hostd.model.record import Fields, Form, Refused, Unreadable, document, read, render
@@ -42,7 +44,15 @@ def _of(arena: Arena) -> dict[str, Any]:
     settings = {setting.key: value_of(arena.settings, setting.key) for setting in every_setting()}
     nodes = {"least nodes": LEAST_NODES, "most nodes": arena.most_nodes}
     plain = {key: list(value) if isinstance(value, tuple) else value for key, value in settings.items()}
-    return {"version": __version__, **nodes, **plain}
+    return {"version": pp_hostd.__version__, "code": _code(), **nodes, **plain}
+
+
+def _code() -> str:
+    """Of all that is in the package: a version in the making changes from day to day."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(pp_hostd.__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def _difference(key: str, there: Any, here: Any) -> str:

@@ -78,6 +78,9 @@ def test_sums_of_other_runs_are_not_added_up(tmp_path: Path) -> None:
     assert "watchdog.timeout_seconds is 10 there and 12 here" in other
     assert "goes on with seed 8" in refused("--resume", file, "--seed", "7", *SMALL)
     assert Path(file).read_bytes() == before
+    saved = json.loads(before)
+    Path(file).write_text(json.dumps({**saved, "of": {**saved["of"], "code": "old"}}))
+    assert "code is 'old' there" in refused("--resume", file, *SMALL)
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"v":1}', '{"v":1,"sums":{"first_seed":-1}}', "\x00"])
