@@ -58,7 +58,10 @@ class Site(LeaderStage):
     def begin(self) -> list[Host]:
         hosts = super().begin()
         eventually(lambda: all(map(self.is_ready, hosts)), "all Nodes are ready", 60)
-        eventually(lambda: all(map(self.workload.node_of, self.workload.pods)), "the workload runs", 60)
+        try:
+            eventually(lambda: all(map(self.workload.node_of, self.workload.pods)), "the workload runs", 60)
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}\n{self.workload.state()}") from None
         return hosts
 
     def is_ready(self, host: Host) -> bool:

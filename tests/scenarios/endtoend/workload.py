@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from pp_hostd.kube.resources import PODS, VOLUME_ATTACHMENTS, Resource
@@ -40,6 +41,14 @@ class Workload:
             if attachment["spec"]["source"]["persistentVolumeName"] == pod and attachment["status"].get("attached"):
                 return str(attachment["spec"]["nodeName"])
         return ""
+
+    def state(self) -> str:
+        """What the cluster says of the pods and their volumes, for a person who wonders why they do not run."""
+        pods = [(each["metadata"], each["spec"].get("nodeName"), each["status"]) for each in self._contents.items(PODS)]
+        attachments = [
+            (each["metadata"], each["spec"], each.get("status")) for each in self._contents.items(VOLUME_ATTACHMENTS)
+        ]
+        return json.dumps({"pods": pods, "attachments": attachments}, indent=1)
 
 
 def _volume(pod: str) -> Json:
