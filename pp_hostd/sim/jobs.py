@@ -61,7 +61,8 @@ def _serve(work: Callable[[Task], Result], parents: Connection, own: Connection,
             os._exit(1)
 
     parents.close()
-    gc.freeze()  # what was there before will stay, and is not looked through again and again
+    if hasattr(gc, "freeze"):  # PyPy's collector needs none
+        gc.freeze()  # what was there before will stay, and is not looked through again and again
     signal.signal(signal.SIGALRM, look)  # for a parent that was killed in the middle of a long task
     signal.setitimer(signal.ITIMER_REAL, LOOK_SECONDS, LOOK_SECONDS)
     with contextlib.suppress(EOFError, ConnectionError):  # nobody is there any more
