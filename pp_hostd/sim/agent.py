@@ -15,16 +15,16 @@ from pp_hostd.agent.rosters import Rosters
 from pp_hostd.agent.witness import ReadOutcome, Unread, Witness
 from pp_hostd.embedded.history import Event
 from pp_hostd.embedded.paging import Query
-from pp_hostd.kube.resources import CONFIG_MAPS, NODES
-from pp_hostd.model.answer import Answer, Health
+from pp_hostd.kube.resources import CONFIG_MAPS
+from pp_hostd.model.answer import Answer
 from pp_hostd.model.bond import Bond, GateOpened, Look, StoreEnded, WatchdogArmed, WatchdogDisarmed
 from pp_hostd.model.condemnation import Condemned, NotCondemned
-from pp_hostd.model.evidence import LinkChanged, PeerAnswered, Read, WatchedCondemned
+from pp_hostd.model.evidence import LinkChanged, Read, WatchedCondemned
 from pp_hostd.model.ground import Ground
-from pp_hostd.model.keys import AGENT, CONDEMNED, NAMESPACE, ROSTER, backup_name
+from pp_hostd.model.keys import CONDEMNED, NAMESPACE, ROSTER
 from pp_hostd.model.machine import Machine, parse_machine
 from pp_hostd.model.memory import Decision, Memory
-from pp_hostd.model.node import Node, parse_node
+from pp_hostd.model.node import Node
 from pp_hostd.model.promise import AgentRecord, Armed, Committed, WatchdogKind
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Electorate, Roster, parse_roster
@@ -34,15 +34,13 @@ from pp_hostd.model.written import Written
 from pp_hostd.sim.api import Client, Failed, Json, Reply
 from pp_hostd.sim.feeding import Feeding
 from pp_hostd.sim.host import Boot, Host
+from pp_hostd.sim.objects import Objects
+from pp_hostd.sim.question import Answered, AskPeer, Question, ask
 from pp_hostd.sim.stream import Stream
 from pp_hostd.sim.truth import Truth
 from pp_hostd.timing import peer_read_seconds
 
 SYNC_SECONDS = 0.5
-Answered = Callable[[Answer], None]
-Question = tuple[str, str, str]
-"""Who asks, about which machine, of which uid."""
-AskPeer = Callable[[str, Question, Answered], None]
 
 
 class Agent:
@@ -63,6 +61,7 @@ class Agent:
         self._host, self._boot, self._client, self._ask_peer, self._chance = host, boot, client, ask_peer, chance
         self._note, self._on_decided, self._on_false_proof = note, decided, false_proof
         self._time, self._process = client.time, client.process
+        self._objects = Objects(client, host.name)
         self.clock = boot.clock
         self._rosters = Rosters(*boot.rosters)
         self._ground = Ground(host.name, self._electorate(), enrolled_before=host.enrolled)
@@ -189,13 +188,15 @@ class Agent:
     def _commit(self, record: Committed) -> None:
         def looked(reply: Reply) -> None:
             if isinstance(reply, Node):
-                self._write(record, reply, lambda _: None)
+                self._objects.write(record, reply, lambda _: None, self._deadline_seconds)
 
-        self._client.call(self._serve_node, looked, self._deadline_seconds)
+        self._objects.look(looked, self._deadline_seconds)
 
     def read(self) -> None:
         began_at = self.clock()
-        self._read(self.subject, self._deadline_seconds, lambda reply: self.tell(self._own_read(began_at, reply)))
+        self._objects.read(
+            self.subject, lambda reply: self.tell(self._own_read(began_at, reply)), self._deadline_seconds
+        )
 
     def _own_read(self, began_at: float, reply: Reply) -> Read:
         if isinstance(reply, Machine) and reply.node == self._host.name:
@@ -209,7 +210,7 @@ class Agent:
     def ask(self, peers: tuple[str, ...], uid: str) -> None:
         self.truth.asks()
         for peer in peers:
-            _Asked(self, peer, (self._host.name, self.subject, uid))
+            ask(self, self._ask_peer, peer, (self._host.name, self.subject, uid))
 
     @property
     def unproven_seconds(self) -> float:
@@ -217,9 +218,7 @@ class Agent:
 
     def look(self) -> None:
         began_at = self.clock()
-        self._client.call(
-            self._serve_node, lambda reply: self.tell(self._look(began_at, reply)), self._deadline_seconds
-        )
+        self._objects.look(lambda reply: self.tell(self._look(began_at, reply)), self._deadline_seconds)
 
     def _look(self, began_at: float, reply: Reply) -> Look:
         if isinstance(reply, Node):
@@ -238,7 +237,7 @@ class Agent:
             sentence = reply.sentence if isinstance(reply, Failed) else ""
             self.tell(StoreEnded(record, node.resource_version, written, self.clock(), stored, sentence))
 
-        self._write(record, node, ended)
+        self._objects.write(record, node, ended, self._deadline_seconds)
 
     def arm(self) -> None:
         seconds = float(self.settings.watchdog.timeout_seconds)
@@ -261,33 +260,11 @@ class Agent:
             self._shown = verdict.sentence
             self._note(self._host.name, verdict.sentence)
 
-    # The API.
-
     @property
     def _deadline_seconds(self) -> float:
         return self.settings.api.read_deadline_seconds
 
-    def _read(self, subject: str, deadline_seconds: float, done: Callable[[Reply], None]) -> None:
-        namespace, _, name = subject.rpartition("/")
-        serve = partial(self._client.api.found, parse_machine, self._client.api.cluster.kind, namespace, name)
-        self._client.call(serve, done, deadline_seconds)
-
-    def _serve_node(self) -> Node | Unreadable | bool:
-        """The Node, or, where there is none, whether there is a backup of it."""
-        api, name = self._client.api, self._host.name
-        if api.exists(NODES, "", name):
-            found: Node | Unreadable = api.found(parse_node, NODES, "", name)
-            return found
-        return api.exists(CONFIG_MAPS, NAMESPACE, backup_name(name))
-
-    def _write(self, record: AgentRecord, node: Node, done: Callable[[Reply], None]) -> None:
-        condition = {"uid": node.uid, "resourceVersion": node.resource_version}
-        patch = {"metadata": {**condition, "annotations": {AGENT: record.render()}}}
-
-        def serve() -> Node | Unreadable:
-            return parse_node(self._client.api.patch(NODES, "", node.name, patch))
-
-        self._client.call(serve, done, self._deadline_seconds)
+    # The watches.
 
     def _roster_listed(self, items: list[Json]) -> None:
         for item in items:
@@ -344,10 +321,7 @@ class Agent:
                 Answer(statement.health, statement.id, statement.token, "", me, asker, subject, statement.lifted_id)
             )
 
-        self._read(subject, peer_read_seconds(self.settings), said)
-
-    def ask_peer(self, peer: str, question: Question, answered: Answered) -> None:
-        self._ask_peer(peer, question, answered)
+        self._objects.read(subject, said, peer_read_seconds(self.settings))
 
     def later(self, seconds: float, action: Callable[[], None]) -> None:
         self._process.later(seconds, action)
@@ -355,20 +329,3 @@ class Agent:
     def keep(self) -> None:
         """Write /run, as it would be read after a restart."""
         self._boot.run = Kept(*self._remembered).render()
-
-
-class _Asked:
-    """One question to one peer, answered once: by it, or by the end of the round."""
-
-    def __init__(self, agent: Agent, peer: str, question: Question) -> None:
-        self._agent, self._peer, self._began_at, self._over = agent, peer, agent.clock(), False
-        agent.ask_peer(peer, question, lambda answer: self._end(answer))
-        agent.later(agent.settings.peers.round_seconds, lambda: self._end(None))
-
-    def _end(self, answer: Answer | None) -> None:
-        if not self._over:
-            self._over = True
-            silence = "" if answer is not None else "silent"
-            if answer is not None and answer.health is Health.HEALTHY:
-                self._agent.truth.proven(self._began_at)
-            self._agent.tell(PeerAnswered(self._peer, self._began_at, self._agent.clock(), answer, silence))

@@ -12,8 +12,8 @@ from pp_hostd.model.remedy import (
     NotAcknowledged,
     RemedyNews,
 )
-from pp_hostd.sim.agent import AskPeer
 from pp_hostd.sim.api import Client
+from pp_hostd.sim.question import AskPeer
 
 
 class Asking:

@@ -12,10 +12,10 @@ from pp_hostd.model.keys import NAMESPACE
 from pp_hostd.model.lease import LEASE, Lease, given_up_spec, parse_lease, renewed_spec, taken_spec, unheld_spec
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.written import Written
-from pp_hostd.sim.agent import AskPeer
 from pp_hostd.sim.api import EPOCH, Client, Failed, Reply
 from pp_hostd.sim.host import Host
 from pp_hostd.sim.office import Office
+from pp_hostd.sim.question import AskPeer
 from pp_hostd.sim.steps import Freed
 
 

@@ -16,7 +16,7 @@ MUTANTS_OF_HOST = (
         "a cached read is a proof",
         1,
         "",
-        ("sim.agent:Agent._read", "self._client.api.found", "self._client.api.found_in_cache"),
+        ("sim.objects:Objects.read", "self._client.api.found", "self._client.api.found_in_cache"),
     ),
     mutant(
         "a machine that is not found is no accusation",
@@ -96,7 +96,7 @@ MUTANTS_OF_HOST = (
         "a promise is written whatever the Node has become",
         5,
         "marked",
-        ("sim.agent:Agent._write", '{"uid": node.uid, "resourceVersion": node.resource_version}', "{}"),
+        ("sim.objects:Objects.write", '{"uid": node.uid, "resourceVersion": node.resource_version}', "{}"),
     ),
     mutant(
         "a host disarms before it withdraws",

@@ -25,9 +25,9 @@ from pp_hostd.model.remedy import (
 )
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.written import Written
-from pp_hostd.sim.agent import AskPeer
 from pp_hostd.sim.api import Client, Failed, Json, Reply
 from pp_hostd.sim.asking import Asking
+from pp_hostd.sim.question import AskPeer
 from pp_hostd.sim.steps import Freed, Sights, Steps, Unwritten, Work
 from pp_hostd.sim.stream import Stream
 from pp_hostd.sim.time import Clock

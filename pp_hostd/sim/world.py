@@ -11,7 +11,7 @@ from pp_hostd.model.answer import Answer
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.memory import Decision
 from pp_hostd.model.settings import Settings
-from pp_hostd.sim.agent import Agent, Answered, Question
+from pp_hostd.sim.agent import Agent
 from pp_hostd.sim.api import Api, Client
 from pp_hostd.sim.cluster import PLAIN, Cluster
 from pp_hostd.sim.disturbance import Disturbances
@@ -22,6 +22,7 @@ from pp_hostd.sim.leader import Leader
 from pp_hostd.sim.network import Network
 from pp_hostd.sim.people import People
 from pp_hostd.sim.process import Process
+from pp_hostd.sim.question import Answered, Question
 from pp_hostd.sim.steps import Freed
 from pp_hostd.sim.time import Time
 

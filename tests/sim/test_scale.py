@@ -13,9 +13,9 @@ from pp_hostd.model.answer import Answer
 from pp_hostd.model.settings import Settings
 from pp_hostd.peers.client import ask
 from pp_hostd.peers.message import MachineReference, Question
-from pp_hostd.sim.agent import Answered
-from pp_hostd.sim.agent import Question as Asked
 from pp_hostd.sim.api import SERVERS, Health
+from pp_hostd.sim.question import Answered
+from pp_hostd.sim.question import Question as Asked
 from pp_hostd.sim.scale import sizes
 from pp_hostd.sim.scale.cases import MINUTE, OUTAGE, RACK, SPLIT
 from pp_hostd.sim.scale.crowd import Crowd

@@ -19,10 +19,10 @@ from pp_hostd.model.keys import AGENT
 from pp_hostd.model.memory import Decision
 from pp_hostd.model.promise import Armed, GateKind, WatchdogKind
 from pp_hostd.model.settings import Settings
-from pp_hostd.sim.agent import Answered, Question
 from pp_hostd.sim.api import SERVERS, Health
 from pp_hostd.sim.cluster import Cluster
 from pp_hostd.sim.host import Host
+from pp_hostd.sim.question import Answered, Question
 from pp_hostd.sim.scale import sizes
 from pp_hostd.sim.scale.representative import ANSWER_SECONDS, ROUND_TRIP_SECONDS, Representative
 from pp_hostd.sim.scale.tally import Kind, Tally
