@@ -208,6 +208,9 @@ class Apply:
 
     async def _drop_backup(self, step: DropBackup) -> str:
         name, version = backup_name(step.node), step.resource_version
+        node = await self._client.get(NODES, step.node)  # the watch may be late, and this is all that is left of it
+        if node["metadata"]["uid"] != step.uid:
+            raise Unwritten(Written.CONFLICT, f"Node {step.node} is no longer what it was when this was planned")
         return await self._writer.write(
             lambda: self._client.delete(CONFIG_MAPS, name, namespace=NAMESPACE, resource_version=version),
             Kind.CONFIG_MAPS,

@@ -133,9 +133,10 @@ class Uncordon:
 
 @dataclass(frozen=True)
 class DropBackup:
-    """The Node is back, or was never deleted."""
+    """The Node is back, or was never deleted: that very one must be there when it is dropped."""
 
     node: str
+    uid: str
     resource_version: str
 
 

@@ -34,6 +34,8 @@ class Boot:
     fires_at: float = 0.0
     kubelet_since: float | None = None
     decided: bool = False
+    machine_is_gone: bool = False
+    """The one that is promised, so that it must end."""
     on_end: list[Callable[[], None]] = field(default_factory=list)
 
 
@@ -101,6 +103,7 @@ class Host:
     def disarm(self, boot: Boot) -> None:
         boot.watchdog_seconds = None
         boot.fires_at = 0.0
+        boot.machine_is_gone = False
 
     def _look_at_watchdog(self, boot: Boot) -> None:
         if self.boot is not boot or boot.watchdog_seconds is None:

@@ -30,7 +30,7 @@ class Invariants:
     def __init__(self, world: World) -> None:
         self._world = world
         self.resets = 0
-        self._owed: Counter[tuple[str, str, int]] = Counter()
+        self._owed: Counter[tuple[str, str, int, int]] = Counter()
         world.on_freed = self._freed
         world.on_decided = self._decided
         world.on_fired = self._fired
@@ -45,7 +45,7 @@ class Invariants:
     def _decided(self, node: str, decision: Decision, uid: str) -> None:
         self.resets += 1
         if decision.id is not None:
-            owed = (node, uid, decision.id)
+            owed = (node, uid, decision.id, self._world.people.put_back[node])
             self._owed[owed] += 1
             if self._owed[owed] > 1:
                 raise Violation("one reset per condemnation", f"{node} resets itself again under id {decision.id}")
@@ -74,7 +74,7 @@ class Invariants:
             if _lasting(world.api.found(as_it_is, NODES, "", name)) != self._before[name]:
                 raise Violation("nothing lost", f"Node {name} is not as it was")
             boot = host.boot
-            if boot is not None and world.replaced.get(name) == boot.id and boot.watchdog_seconds is not None:
+            if boot is not None and boot.machine_is_gone:
                 raise Violation("bound", f"the machine of {name} is gone since long, and it feeds on")
             asked = not isinstance(world.machine(name).condemnation, NotRequested)
             if asked and not world.told.get(name):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from typing import Callable
 
@@ -18,6 +19,8 @@ class People:
 
     def __init__(self, api: Api, time: Time, note: Callable[[str, str], None]) -> None:
         self._api, self._time, self._note = api, time, note
+        self.put_back: Counter[str] = Counter()
+        """How often the same condemnation was, which makes another one of it."""
 
     def request(self, name: str) -> None:
         if isinstance(self._condemnation(name), NotRequested):
@@ -29,8 +32,12 @@ class People:
         condemnation = self._condemnation(name)
         if isinstance(condemnation, Condemned):
             self.absolve(name)
-            self._time.after(seconds, partial(self._patch, name, condemnation.render()))
-            self._note("a person", f"will put the condemnation of {name} back")
+            self._time.after(seconds, partial(self._put_back, name, condemnation))
+
+    def _put_back(self, name: str, condemnation: Condemned) -> None:
+        self.put_back[name] += 1
+        self._patch(name, condemnation.render())
+        self._note("a person", f"puts the condemnation of {name} back")
 
     def absolve(self, name: str) -> None:
         condemnation = self._condemnation(name)

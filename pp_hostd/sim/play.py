@@ -12,6 +12,8 @@ from pp_hostd.timing import first_inquiry_ends_seconds, later_inquiry_ends_secon
 
 MOST_STALL_SECONDS = 20.0
 MOST_LAPSE_SECONDS = 20.0
+STOPPED_SECONDS = 5.0
+"""At least, from an agent's stop to its start."""
 LONGER_SECONDS = 20.0
 """By so much another T may exceed the shortest that is allowed."""
 CLOCK_STEP_SECONDS = 600.0
@@ -21,7 +23,7 @@ class Play:
     """Of hosts, processes and people; the rest is weather."""
 
     def __init__(self, world: World, schedule: Schedule) -> None:
-        self._world, self._weather = world, Weather(world)
+        self._world, self._weather, self._healed_at = world, Weather(world), schedule.healed_at
         people = world.people
         self._acts: dict[str, Callable[[Trouble], None]] = {
             **self._weather.acts,
@@ -110,13 +112,15 @@ class Play:
             self._world.disturbances.disturbed(name, 100.0)
 
     def _stop(self, trouble: Trouble) -> None:
-        """As for an update of the package: stopped, and started again a little later."""
+        """As for an update of the package: stopped, and started again a little later, or once all is healed."""
         name = trouble.who[0]
         _, agent = self._world.agents.get(name, (None, None))
         if agent is not None:
             agent.stop()
             self._world.disturbances.disturbed(name, 100.0)
-            self._world.time.after(5 + trouble.seconds, lambda: self._world.kill_agent(name))
+            healed_seconds = max(0.0, self._healed_at - self._world.time.now - STOPPED_SECONDS)
+            seconds = STOPPED_SECONDS + min(trouble.seconds, healed_seconds)
+            self._world.time.after(seconds, lambda: self._world.kill_agent(name))
 
     def _promise_otherwise(self, trouble: Trouble, *, restart: bool) -> None:
         settings = self._world.settings
@@ -134,7 +138,9 @@ class Play:
         """And joins again. It is the quiet way out: whoever orders it answers for the workloads."""
         people, name = self._world.people, trouble.who[0]
         people.unenrol(name)
-        self._world.replaced.pop(name, None)
+        boot = self._world.hosts[name].boot
+        if boot is not None:
+            boot.machine_is_gone = False
         self._world.time.after(1 + trouble.seconds, partial(people.enrol, name))
 
     def _replace_machine(self, trouble: Trouble) -> None:
@@ -144,4 +150,4 @@ class Play:
         world.people.replace_machine(name)
         boot = world.hosts[name].boot
         if boot is not None and boot.kubelet_since is not None and boot.watchdog_seconds is not None:
-            world.replaced[name] = boot.id
+            boot.machine_is_gone = True

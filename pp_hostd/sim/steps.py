@@ -119,8 +119,7 @@ class Steps:
             node_again = node_writes.recreated(remedy.backup, is_machine=self._cluster.machines_are_nodes)
             return self._create(NODES, "", node_again)
         if isinstance(remedy, DropBackup):
-            options = DeleteOptions(resource_version=remedy.resource_version)
-            return self._delete(CONFIG_MAPS, NAMESPACE, backup_name(remedy.node), options)
+            return self._drop_backup(remedy)
         assert isinstance(remedy, DeleteNode), remedy
         return self._delete_node(remedy)
 
@@ -160,6 +159,13 @@ class Steps:
 
         yield serve
         yield from self._seen(self._sights.nodes, step.node, step.resource_version)
+
+    def _drop_backup(self, step: DropBackup) -> Work:
+        node = yield partial(self._client.api.store.get, NODES, "", step.node)
+        if node["metadata"]["uid"] != step.uid:
+            raise Unwritten(Written.CONFLICT, "it is no longer what it was")
+        options = DeleteOptions(resource_version=step.resource_version)
+        yield from self._delete(CONFIG_MAPS, NAMESPACE, backup_name(step.node), options)
 
     def _create(self, kind: Resource, namespace: str, body: Json) -> Work:
         yield partial(self._client.api.create, kind, namespace, body)

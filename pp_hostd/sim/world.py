@@ -53,8 +53,6 @@ class World:
         """From the last true proof of a host that was armed to its end."""
         self.on_decided: Callable[[str, Decision, str], None] = lambda *_: None
         self.on_false_proof: Callable[[str], None] = lambda _: None
-        self.replaced: dict[str, str] = {}
-        """By node, the boot in which its machine was replaced."""
         self.on_fired: Callable[[str], None] = lambda _: None
         self.when_freed: dict[str, Callable[[], None]] = {}
         """By node: what happens once, when the freeing of its workloads begins."""

@@ -40,7 +40,7 @@ async def test_a_backup_is_stored_replaced_and_dropped(hands: Hands, client: Api
     await hands.done(StoreBackup(later, version_of(first)))
     second = await stored(client, unique)
     assert parse_backup(second["data"][BACKUP_KEY]) == later
-    await hands.done(DropBackup(unique, version_of(second)))
+    await hands.done(DropBackup(unique, backup.uid, version_of(second)))
     assert await read(client, CONFIG_MAPS, backup_name(unique), NAMESPACE) is None
     versions = (None, version_of(first), version_of(second))
     assert hands.shown == [(Kind.CONFIG_MAPS, backup_name(unique), version) for version in versions]
@@ -64,7 +64,7 @@ async def test_a_backup_that_has_changed_since_is_neither_replaced_nor_dropped(
     changed = await client.patch(CONFIG_MAPS, backup_name(unique), annotate(note="new"), namespace=NAMESPACE)
     hands.shown.clear()
     await hands.refused(StoreBackup(await a_backup(client, unique, 8), old))
-    await hands.refused(DropBackup(unique, old))
+    await hands.refused(DropBackup(unique, backup.uid, old))
     assert await stored(client, unique) == changed
 
 
@@ -73,8 +73,23 @@ async def test_a_backup_that_is_gone_is_neither_replaced_nor_dropped(
 ) -> None:
     backup = await a_backup(client, unique)
     await hands.refused(StoreBackup(backup, "1"))
-    await hands.refused(DropBackup(unique, "1"))
+    await hands.refused(DropBackup(unique, backup.uid, "1"))
     assert await read(client, CONFIG_MAPS, backup_name(unique), NAMESPACE) is None
+
+
+@pytest.mark.parametrize("node", ["gone", "made anew"])
+async def test_a_backup_stays_while_its_node_is_missing_or_another_whatever_the_watch_has_shown(
+    hands: Hands, client: ApiClient, unique: str, node: str
+) -> None:
+    backup = await a_backup(client, unique)
+    await hands.done(StoreBackup(backup, None))
+    before = await stored(client, unique)
+    hands.shown.clear()
+    await client.delete(NODES, unique)
+    if node == "made anew":
+        await client.create(NODES, sample(NODES, unique))
+    await hands.refused(DropBackup(unique, backup.uid, version_of(before)))
+    assert await stored(client, unique) == before
 
 
 def roster(version: int, name: str) -> Roster:

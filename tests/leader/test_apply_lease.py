@@ -77,11 +77,13 @@ async def test_without_a_valid_lease_no_backup_is_dropped_no_roster_written_and_
     await create_our_namespace(home.client)
     name = backup_name(unique)
     stored = await home.client.create(CONFIG_MAPS, config_map(name), namespace=NAMESPACE)
+    node = await home.client.create(NODES, sample(NODES, unique))
     kept = await home.client.create(PODS, pod("web", nodeName=unique), namespace=home.namespace)
     hands = Hands(home)
     hands.acting_until_at = -math.inf
-    for step in (DropBackup(unique, version_of(stored)), FreeWorkloads(unique, Freeing.ALL)):
-        ended = await hands.do(step)
+    dropped = await hands.do(DropBackup(unique, uid_of(node), version_of(stored)))
+    await home.client.delete(NODES, unique)
+    for ended in (dropped, await hands.do(FreeWorkloads(unique, Freeing.ALL))):
         assert (ended.written, ended.sentence) == (Written.NOT_DONE, "the Lease is not valid")
     version = (await read(home.client, CONFIG_MAPS, ROSTER, NAMESPACE) or {}).get("metadata", {}).get("resourceVersion")
     assert await hands.apply.write_roster(WriteRoster(Roster.of(1, 1, ()), version)) == "the Lease is not valid"

@@ -228,6 +228,7 @@ class VirtualCluster:
         self._store(backup_name(step.backup.name), {BACKUP_KEY: step.backup.render()}, step.resource_version)
 
     def _drop_backup(self, step: DropBackup) -> None:
+        self.api.matching("nodes", step.node, step.uid)
         self.api.matching("config maps", backup_name(step.node), version=step.resource_version)
         self.config_map(backup_name(step.node), None)
 

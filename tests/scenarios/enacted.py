@@ -7,6 +7,7 @@ from functools import partial
 from typing import Callable
 
 from pp_hostd.sim.host import BOOT_SECONDS
+from pp_hostd.sim.play import STOPPED_SECONDS
 from pp_hostd.sim.schedule import CALM_SECONDS, Schedule, Trouble
 from pp_hostd.sim.world import RESTART_SECONDS
 from tests.harness.bed.bed import API
@@ -20,7 +21,7 @@ from tests.scenarios.leading import LeaderStage, now
 
 MOST_SECONDS = 60.0
 """Until all are well again."""
-STOPPED_SECONDS = 5.0 + RESTART_SECONDS
+AWAY_SECONDS = STOPPED_SECONDS + RESTART_SECONDS
 """An agent that is told to stop, besides the time that its trouble lasts."""
 LATE_SECONDS = 20.0
 """By so much, on a machine that is busy, real processes may lag behind the simulator's."""
@@ -132,7 +133,7 @@ class _Enactment:
     def _stop_agent(self, trouble: Trouble) -> None:
         host = self._hosts[trouble.who[0]]
         host.stop_agent()
-        self._agents_due_at[host.name] = now() + STOPPED_SECONDS + trouble.seconds
+        self._agents_due_at[host.name] = now() + AWAY_SECONDS + trouble.seconds
 
     def _kill_leader(self, trouble: Trouble) -> None:
         running = sorted(name for name, leader in self._stage.leaders.items() if leader.is_running())

@@ -42,7 +42,8 @@ def _after_deletion(view: View, stored: BackupSeen, backup: Backup) -> Course:
     clear = _clear(view, backup.id)
     if clear is not None:
         return clear
-    return view.does(Stage.CLEARING, DropBackup(view.name, stored.resource_version), "its Node is back")
+    drop = DropBackup(view.name, seen.node.uid, stored.resource_version)
+    return view.does(Stage.CLEARING, drop, "its Node is back")
 
 
 def _after_marker(view: View, seen: NodeSeen) -> Course:
@@ -80,7 +81,8 @@ def _lifted(view: View, seen: NodeSeen | None) -> Course | None:
     if machine is None or not isinstance(machine.condemnation, NotRequested):
         return None
     if stored is not None and seen is not None:  # first of all: without its Node it is a licence to free
-        return view.does(Stage.CLEARING, DropBackup(view.name, stored.resource_version), "nobody asks for it any more")
+        drop = DropBackup(view.name, seen.node.uid, stored.resource_version)
+        return view.does(Stage.CLEARING, drop, "nobody asks for it any more")
     if seen is not None and seen.marked:
         return _uncordon(view, seen, "nobody asks for it any more")
     return None

@@ -95,10 +95,11 @@ def _course(view: View, valves: Valves) -> Course | None:
     begun = given_back(view)
     if begun is not None:  # also while it is paused: a Node that is missing must come back
         return begun
-    course, stored = _asked_for(view, valves), view.backup_seen
-    if stored is not None and not isinstance(course and course.step, (Inspect, StoreBackup, DeleteNode)):
+    course, stored, seen = _asked_for(view, valves), view.backup_seen, view.seen
+    next_step = course and course.step
+    if stored is not None and seen is not None and not isinstance(next_step, (Inspect, StoreBackup, DeleteNode)):
         # A backup without its Node is a licence to free, so it stands only while the deletion comes next.
-        drop = DropBackup(view.name, stored.resource_version)
+        drop = DropBackup(view.name, seen.node.uid, stored.resource_version)
         return view.does(Stage.CHECKING, drop, "its Node is not deleted after all: drops the backup")
     return course
 
