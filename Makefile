@@ -37,7 +37,7 @@ controlplane: $(STAMP) ## build etcd, kube-apiserver and friends into the cache 
 demo: $(STAMP) ## show the main job on the embedded API, in a minute; ARGS=--json for one JSON object per line
 	@$(BIN)/python -m tests.demo $(ARGS)
 
-bench: controlplane ## print every figure beside its target; ONLY=name for one
+bench: controlplane .venv-campaign/.ready ## print every figure beside its target; ONLY=name for one
 	@$(BIN)/python -m tests.bench $(ONLY)
 
 scale: $(STAMP) ## how traffic grows up to 5,000 nodes: tables, and docs/scale.svg (about 6 minutes); ARGS=--json
