@@ -69,6 +69,7 @@ class Agent:
         self._wakes = 0
         self._due = False
         self._decided: Decision | None = None
+        self._remembered: Kept | None = None
         self._shown = ""
         self.witness = Witness(f"{chance.getrandbits(64):x}")
         kept = self._recalled()
@@ -253,7 +254,7 @@ class Agent:
         self.tell(GateOpened())
 
     def remember(self, memory: Memory, bond: Bond) -> None:
-        self._remembered = memory, bond
+        self._remembered = Kept(memory, bond)
 
     def show(self, verdict: Verdict) -> None:
         if verdict.sentence != self._shown:
@@ -328,4 +329,5 @@ class Agent:
 
     def keep(self) -> None:
         """Write /run, as it would be read after a restart."""
-        self._boot.run = Kept(*self._remembered).render()
+        if self._remembered is not None:
+            self._boot.run = self._remembered.render()
