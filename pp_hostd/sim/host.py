@@ -12,6 +12,7 @@ from pp_hostd.sim.time import Clock, Time
 
 BOOT_SECONDS = 8.0
 """The least that it takes a machine to be back."""
+MOST_BOOT_SECONDS = 6 * BOOT_SECONDS
 MAX_DRIFT = 0.0005
 """Two clocks drift apart by at most 1000 ppm."""
 SHORTENED_SECONDS = 1.0
@@ -55,6 +56,7 @@ class Host:
         self.enrolled = False
         """On disk."""
         self.boots = 0
+        self.down_since = 0.0
         self.wallclock_off_seconds = 0.0
         self.agent_not_before = 0.0
         """What it waits for may take long."""
@@ -81,10 +83,12 @@ class Host:
         """Everything in the kernel's memory is gone."""
         boot, self.boot = self.boot, None
         if boot is not None:
+            self.down_since = self._time.now
             self._note(self.name, f"is down: {how}")
             for end in boot.on_end:
                 end()
-            self._time.after(BOOT_SECONDS * (1 + 5 * self._chance.random()), self.power_on)
+            seconds = BOOT_SECONDS + (MOST_BOOT_SECONDS - BOOT_SECONDS) * self._chance.random()
+            self._time.after(seconds, self.power_on)
 
     # The watchdog: a timer of its own, which only a feed puts off.
 
