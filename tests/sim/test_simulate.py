@@ -15,8 +15,6 @@ from typing import Any
 
 import pytest
 
-from pp_hostd.cli import agent
-from pp_hostd.sim.mutant import taken_out
 from pp_hostd.sim.mutants import MUTANTS
 from pp_hostd.sim.scenarios import SCENARIOS
 
@@ -144,24 +142,26 @@ def test_a_terminal_is_shown_how_far_it_is_and_what_was_done_until_ctrl_c_is_kep
 # A violation: the same command, in a process that has lost a rule.
 
 
-@pytest.fixture
-def without_gate() -> Iterator[None]:
-    (mutant,) = [mutant for mutant in MUTANTS if mutant.name == "the kubelet does not wait for the gate"]
-    with taken_out(mutant):
-        yield
+WITHOUT_THE_GATE = """
+import sys
+from pp_hostd.cli import agent
+from pp_hostd.sim.mutant import taken_out
+from pp_hostd.sim.mutants import MUTANTS
+(mutant,) = [each for each in MUTANTS if each.name == "the kubelet does not wait for the gate"]
+with taken_out(mutant):
+    sys.exit(agent())
+"""
 
 
-def here(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    monkeypatch.setattr(sys, "argv", [*COMMAND, *arguments])
-    return agent()
+def simulate_without_the_gate(*arguments: str) -> str:
+    command = [sys.executable, "-c", WITHOUT_THE_GATE, "simulate", *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (result.returncode, result.stderr) == (1, "")
+    return result.stdout
 
 
-@pytest.mark.usefixtures("without_gate")
-def test_a_violation_is_told_with_its_seed_and_its_shortest_story(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert here(monkeypatch, "--schedules", "15", "--seed", "3", "--json", *SMALL) == 1
-    answer = json.loads(capsys.readouterr().out)
+def test_a_violation_is_told_with_its_seed_and_its_shortest_story() -> None:
+    answer = json.loads(simulate_without_the_gate("--schedules", "15", "--seed", "3", "--json", *SMALL))
     assert answer["violations"] >= len(answer["found"]) >= 1
     shortest = answer["shortest"]
     assert shortest["seed"] == answer["found"][0]["seed"]
@@ -169,12 +169,11 @@ def test_a_violation_is_told_with_its_seed_and_its_shortest_story(
     assert "request" in [trouble["what"] for trouble in shortest["troubles"]]
     assert shortest["story"][-1]["who"] == "VIOLATION"
     seed = str(shortest["seed"])
-    assert here(monkeypatch, "--schedules", "1", "--seed", seed, *SMALL) == 1
-    text = capsys.readouterr().out
+    text = simulate_without_the_gate("--schedules", "1", "--seed", seed, *SMALL)
     assert f"\nseed {seed}: two copies: " in text
     assert f"\n  pp-hostd simulate --replay {seed} --nodes 3\n" in text
-    assert here(monkeypatch, "--replay", seed, "--nodes", "3") == 1
-    assert capsys.readouterr().out.splitlines()[-1].endswith(answer["found"][0]["sentence"])
+    story = simulate_without_the_gate("--replay", seed, "--nodes", "3")
+    assert story.splitlines()[-1].endswith(answer["found"][0]["sentence"])
 
 
 # One schedule.
