@@ -31,13 +31,14 @@ def judge(
     memory = _without_lost_read(settings, standing, memory, now)
     if settings.agent.mode == DRY_RUN:
         memory = _pardoned(memory)
-    already_asked = len(memory.inquiry.asked) if memory.inquiry is not None else 0
+    round_before = memory.inquiry.round if memory.inquiry is not None else 0
     if not standing.armed:
         memory = replace(memory, inquiry=None) if memory.inquiry is not None else memory
     elif memory.decision is None:
         memory = _inquired(settings, standing, memory, now, seed)
         memory = _expired(standing, memory, now)
-    ask = memory.inquiry.asked[already_asked:] if memory.inquiry is not None else ()
+    inquiry = memory.inquiry
+    ask = inquiry.asked_in_round if inquiry is not None and inquiry.round > round_before else ()
     read_at = _read_at(settings, standing, memory, now)
     read = memory.reading_since is None and read_at <= now
     if read:
@@ -178,10 +179,9 @@ def _inquired(settings: Settings, standing: Standing, memory: Memory, now: float
         # Rule 3: the verdict is dated by the start of its inquiry. A read still under way delays no other.
         proven = _proven(memory, Proof(inquiry.started_at, Source.OUTAGE, summary), outage)
         return replace(proven, reading_since=None)
-    peers = standing.peers
-    if set(peers).issubset(inquiry.asked):
+    if inquiry.exhausted(standing.peers, settings.peers.rounds):
         return _condemned(standing, memory, None, f"nobody vouches for it: {inquiry.summary()}", now)
-    return replace(memory, inquiry=next_round(inquiry, peers, settings.peers.rounds, now))
+    return replace(memory, inquiry=next_round(inquiry, standing.peers, settings.peers.rounds, now))
 
 
 def _expired(standing: Standing, memory: Memory, now: float) -> Memory:

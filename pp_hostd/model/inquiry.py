@@ -32,7 +32,7 @@ class Reply:
 @dataclass(frozen=True)
 class Inquiry:
     """`asked` holds every peer asked so far, in order; the last `in_round` of them in this round, which is yet to begin
-    while there are none."""
+    while there are none. Who was silent and is asked again is there once, in the later round."""
 
     started_at: float
     seed: int
@@ -43,10 +43,18 @@ class Inquiry:
     replies: tuple[Reply, ...] = ()
 
     @property
+    def asked_in_round(self) -> tuple[str, ...]:
+        return self.asked[len(self.asked) - self.in_round :]
+
+    @property
+    def heard(self) -> set[str]:
+        return {reply.peer for reply in self.replies}
+
+    @property
     def awaited(self) -> tuple[str, ...]:
         """Who was asked in this round and has not answered."""
-        heard = {reply.peer for reply in self.replies}
-        return tuple(peer for peer in self.asked[len(self.asked) - self.in_round :] if peer not in heard)
+        heard = self.heard
+        return tuple(peer for peer in self.asked_in_round if peer not in heard)
 
     def round_over(self, round_seconds: float, now: float) -> bool:
         return now >= self.round_began_at + round_seconds or not self.awaited
@@ -57,8 +65,11 @@ class Inquiry:
         lost = self.awaited
         if not lost:
             return self
-        heard = tuple(peer for peer in self.asked if peer not in lost)
-        return replace(self, round=self.round - 1, asked=heard, in_round=0)
+        return replace(self, round=self.round - 1, asked=_without(lost, self.asked), in_round=0)
+
+    def exhausted(self, peers: Sequence[str], rounds: int) -> bool:
+        """Nobody is left to ask: all have answered, or all were asked and the rounds are over."""
+        return self.heard.issuperset(peers) or (self.round >= rounds and set(self.asked).issuperset(peers))
 
     def said(self, *words: Said) -> list[Reply]:
         return [reply for reply in self.replies if reply.said in words]
@@ -94,15 +105,23 @@ def asked_by_round(peers: int, round_number: int, rounds: int) -> int:
 
 
 def next_round(inquiry: Inquiry, peers: Sequence[str], rounds: int, now: float) -> Inquiry:
-    """The inquiry with its next set of peers, none of whom was asked before; rounds in which nobody new is due are
-    passed over."""
-    waiting = sorted(set(peers).difference(inquiry.asked), key=lambda peer: _rank(inquiry.seed, peer))
+    """The inquiry with its next set of peers: some of those not asked yet, or else all who were silent, since an agent
+    that restarts, or a link that comes back, is heard in the next round. Rounds in which nobody is due are passed over.
+    """
+    left = set(peers).difference(inquiry.asked) or set(peers).difference(inquiry.heard)
+    waiting = sorted(left, key=lambda peer: _rank(inquiry.seed, peer))
     number, due = inquiry.round, 0
     while waiting and due <= 0:
         number += 1
         due = asked_by_round(len(peers), number, rounds) - (len(peers) - len(waiting))
     chosen = tuple(waiting[:due])
-    return Inquiry(inquiry.started_at, inquiry.seed, number, now, inquiry.asked + chosen, len(chosen), inquiry.replies)
+    asked = _without(chosen, inquiry.asked) + chosen
+    return Inquiry(inquiry.started_at, inquiry.seed, number, now, asked, len(chosen), inquiry.replies)
+
+
+def _without(some: Iterable[str], peers: tuple[str, ...]) -> tuple[str, ...]:
+    some = set(some)
+    return tuple(peer for peer in peers if peer not in some)
 
 
 def _rank(seed: int, peer: str) -> bytes:

@@ -23,7 +23,6 @@ class Disturbances:
         self._disturbed_until: dict[str, float] = {}
         self._api_out_since: float | None = None
         self._network_changed_at = 0.0
-        self._restarted_at = 0.0
 
     def disturbed(self, name: str, seconds: float) -> None:
         """Its agent can't do its work for so long."""
@@ -37,10 +36,6 @@ class Disturbances:
     def network_changed(self) -> None:
         self._network_changed_at = self._time.now
 
-    def agent_restarts(self) -> None:
-        """Any: a host that asks it in that second hears nothing, which can cost two hosts their majority."""
-        self._restarted_at = self._time.now
-
     def api_changed(self) -> None:
         if any(map(self._api.answers, SERVERS)):
             self._api_out_since = None
@@ -52,7 +47,7 @@ class Disturbances:
         since = self._api_out_since
         if since is None or self._network.troubled or not isinstance(self._condemnation(name), NotRequested):
             return False
-        wrong_at = [self._network_changed_at, self._restarted_at, self._api.changed_at(*self._api.cluster.place(name))]
+        wrong_at = [self._network_changed_at, self._api.changed_at(*self._api.cluster.place(name))]
         wrong_at += self._disturbed_until.values()
         wrong_at += [self._time.now if host.boot is None else host.boot.since for host in self._hosts.values()]
         return max(wrong_at) + CALM_SECONDS < since

@@ -131,7 +131,6 @@ class World:
         if process is not None and agent is not None:
             agent.keep()
             process.kill()
-            self.disturbances.agent_restarts()
             self.time.after(RESTART_SECONDS, partial(self.start_agent, self.hosts[name]))
 
     def promise_otherwise(self, name: str, self_timeout_seconds: float, *, restart: bool) -> None:

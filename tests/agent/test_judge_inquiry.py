@@ -134,9 +134,28 @@ def test_peers_that_can_not_be_reached_end_no_round_before_its_time() -> None:
     lived = host(replace(PROVEN, failed_reads=3), 2)
     (peer,) = lived.learn().ask
     unreachable = PeerAnswered(peer, lived.now, lived.now, None, "network is unreachable")
-    assert lived.learn(unreachable).reset is None
+    assert (lived.learn(unreachable).reset, lived.verdict.ask) == (None, ())
     lived.now += lived.settings.peers.round_seconds
+    assert lived.learn().ask == (peer,)
+
+
+def test_who_was_silent_is_asked_in_every_round_that_is_left_and_then_the_host_gives_up() -> None:
+    lived = host(replace(PROVEN, failed_reads=3), 2)
+    for _ in range(lived.settings.peers.rounds):
+        assert lived.learn().ask == ("peer-1",)
+        assert lived.learn().ask == ()
+        lived.now += lived.settings.peers.round_seconds
     assert lived.learn().reset is not None
+
+
+def test_a_peer_whose_agent_restarts_is_heard_in_the_next_round() -> None:
+    lived = host(replace(PROVEN, failed_reads=3), 2)
+    (peer,) = lived.learn().ask
+    began_at = lived.now
+    lived.now += lived.settings.peers.round_seconds
+    lived.learn(PeerAnswered(peer, began_at, lived.now, None, "connection refused"))
+    lived.learn(answered(peer, Health.API_ERROR, began_at=lived.now))
+    assert lived.verdict.proof == Proof(began_at, Source.OUTAGE, "1 api-error of 1 asked")
 
 
 def test_nobody_is_asked_again_by_a_second_judgement_at_the_same_moment() -> None:

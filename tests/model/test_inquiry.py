@@ -76,17 +76,35 @@ def test_another_seed_asks_in_another_order_and_the_same_seed_in_the_same() -> N
 
 
 @examples
-@given(st.sets(st.sampled_from("abcdefgh")), st.sets(st.sampled_from("abcdefgh")), st.integers(1, 5))
-def test_whoever_comes_or_goes_meanwhile_only_who_was_not_asked_is_asked(
-    asked: set[str], now_peers: set[str], rounds: int
+@given(*[st.sets(st.sampled_from("abcdefgh"))] * 3, st.integers(1, 5))
+def test_whoever_comes_or_goes_meanwhile_who_was_not_asked_comes_first_and_then_who_was_silent(
+    asked: set[str], answered: set[str], now_peers: set[str], rounds: int
 ) -> None:
-    inquiry = replace(BEGUN, round=2, asked=tuple(asked), in_round=len(asked))
+    heard = asked & answered
+    inquiry = replace(BEGUN, round=2, asked=tuple(asked), in_round=len(asked), replies=tuple(map(reply, heard)))
     further = next_round(inquiry, tuple(now_peers), rounds, 12.0)
-    new = set(further.asked) - asked
-    assert new <= now_peers - asked
-    assert bool(new) == bool(now_peers - asked)
-    assert len(further.asked) == len(asked) + further.in_round
+    due = set(further.asked_in_round)
+    assert due <= (now_peers - asked or now_peers - heard)
+    assert bool(due) == bool(now_peers - heard)
+    assert sorted(further.asked) == sorted(asked | due)
+    assert further.replies == inquiry.replies
     assert further.round <= max(rounds, 3)
+
+
+def test_who_was_silent_is_asked_again_while_rounds_are_left() -> None:
+    lived = all_rounds(3, 5)[-1]
+    assert (lived.round, lived.exhausted(peers(3), 5)) == (4, False)
+    heard = replace(lived, replies=(reply(lived.asked[1]),))
+    again = next_round(heard, peers(3), 5, 20.0)
+    assert set(again.awaited) == set(again.asked_in_round) == set(peers(3)) - {lived.asked[1]}
+    assert (again.round, again.exhausted(peers(3), 5)) == (5, True)
+
+
+def test_nobody_is_left_to_ask_when_all_have_answered_and_who_joined_is() -> None:
+    lived = all_rounds(3, 5)[-1]
+    answered = replace(lived, replies=tuple(map(reply, peers(3))))
+    assert answered.exhausted(peers(3), 5)
+    assert not replace(answered, round=5).exhausted(peers(4), 5)
 
 
 def test_a_round_is_over_when_it_has_lasted_its_time() -> None:
