@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import itertools
 from typing import Callable
 
 MOST_AT_ONCE = 10_000
@@ -16,26 +15,36 @@ class Time:
     def __init__(self) -> None:
         self.now = 0.0
         self.happened = 0
-        self._events: list[tuple[float, int, Action]] = []
-        self._serial = itertools.count()
+        self._moments: list[float] = []
+        self._actions: dict[float, list[Action]] = {}
+        """Of each moment. Those are in a heap of their own: numbers alone are put in order fastest."""
 
     def at(self, moment: float, action: Action) -> None:
-        heapq.heappush(self._events, (max(moment, self.now), next(self._serial), action))
+        moment = max(moment, self.now)
+        actions = self._actions.get(moment)
+        if actions is None:
+            self._actions[moment] = [action]
+            heapq.heappush(self._moments, moment)
+        else:
+            actions.append(action)
 
     def after(self, seconds: float, action: Action) -> None:
-        heapq.heappush(self._events, (self.now + seconds, next(self._serial), action))
+        self.at(self.now + seconds, action)
 
     def run(self, until: float) -> None:
-        events, at_once = self._events, 0
-        while events and events[0][0] <= until:
-            moment, _, action = heapq.heappop(events)
-            at_once = at_once + 1 if moment == self.now else 0
-            if at_once > MOST_AT_ONCE:
-                raise RuntimeError(f"time stands still at {moment:.3f} s: something does the same again and again")
-            self.now = moment
+        while self._moments and self._moments[0] <= until:
+            self.now = heapq.heappop(self._moments)
+            self._happen(self._actions[self.now])
+            del self._actions[self.now]
+        self.now = until
+
+    def _happen(self, actions: list[Action]) -> None:
+        """What is set for this very moment on the way comes last, and happens as well."""
+        for number, action in enumerate(actions):
+            if number > MOST_AT_ONCE:
+                raise RuntimeError(f"time stands still at {self.now:.3f} s: something does the same again and again")
             self.happened += 1
             action()
-        self.now = until
 
 
 class Clock:
