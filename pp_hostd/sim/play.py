@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Callable
 
+from pp_hostd.model.bond import Gate
 from pp_hostd.sim.schedule import Schedule, Trouble
 from pp_hostd.sim.weather import Weather
 from pp_hostd.sim.world import World
@@ -149,5 +150,5 @@ class Play:
             return
         world.people.replace_machine(name)
         boot = world.hosts[name].boot
-        if boot is not None and boot.kubelet_since is not None and boot.watchdog_seconds is not None:
+        if boot is not None and boot.gate is Gate.OPEN and boot.watchdog_seconds is not None:
             boot.machine_is_gone = True
