@@ -2,7 +2,8 @@
 
 What decides nothing is left out, on both sides alike. Of writes: those that change no fact below (status, heartbeats,
 what people note), the leaders' Lease, and what leaders tell people. Of verdicts: what is none yet, such as reads that
-fail, an inquiry under way, and what an unarmed host still lacks; and the same one again.
+fail, an inquiry under way, and what an unarmed host still lacks; and the same one again. Agent and gate start in any
+order: what an agent that is first withdraws is left out, since it says in the same boot that its gate is closed.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class Accounting:
             verdict = self._verdict(host, sentence) if host in verdicts else ""
             if verdict and verdict != next(each for each in reversed(verdicts[host]) if each != KUBELET):
                 verdicts[host].append(verdict)
-        return Account(list(writes.values()), list(verdicts.values()))
+        return Account([_without_early_withdrawals(each) for each in writes.values()], list(verdicts.values()))
 
     def standing(self, there: Iterable[tuple[Resource, Json]], unbroken: Iterable[str]) -> Standing:
         """What all that is there comes to, and these hosts that are in the boot that they began with."""
@@ -135,6 +136,14 @@ class Accounting:
 
     def _id(self, host: str, condemnation_id: int | str) -> int:
         return int(condemnation_id) - self._first_ids[host]
+
+
+def _without_early_withdrawals(writes: list[str]) -> list[str]:
+    return [
+        word
+        for place, word in enumerate(writes)
+        if "Withdrawn" not in word or word.replace("Withdrawn", "GateClosed") not in writes[place:]
+    ]
 
 
 def _about(found: Json) -> str:

@@ -58,10 +58,7 @@ class Site(LeaderStage):
     def begin(self) -> list[Host]:
         hosts = super().begin()
         eventually(lambda: all(map(self.is_ready, hosts)), "all Nodes are ready", 60)
-        try:
-            eventually(lambda: all(map(self.workload.node_of, self.workload.pods)), "the workload runs", 60)
-        except TimeoutError as error:
-            raise TimeoutError(f"{error}\n{self.workload.state()}") from None
+        self.hosts_of(*self.workload.pods)
         return hosts
 
     def is_ready(self, host: Host) -> bool:
@@ -70,5 +67,13 @@ class Site(LeaderStage):
         return any((each["type"], each["status"]) == ("Ready", "True") for each in conditions)
 
     def hosts_of(self, *pods: str) -> list[Host]:
-        """Where these pods run."""
-        return [self.bed.hosts[self.workload.node_of(pod)] for pod in pods]
+        """Where these pods run, once they do: a volume may be detached and attached again after all was well."""
+
+        def places() -> list[str]:
+            found = [self.workload.node_of(pod) for pod in pods]
+            return found if all(found) else []
+
+        try:
+            return [self.bed.hosts[name] for name in eventually(places, "the workload runs", 60)]
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}\n{self.workload.state()}") from None

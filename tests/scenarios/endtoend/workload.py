@@ -28,11 +28,12 @@ class Workload:
         contents.create(STATEFUL_SETS, _stateful_set(pods), PLACE)
 
     def node_of(self, pod: str) -> str:
-        """Where this pod runs, with its volume; nothing while it does not."""
+        """Where this pod runs, with its volume; nothing while it does not. kwok goes by names: what it says late of a
+        pod that is gone can make one "Running" that is on no node yet."""
         found = self._contents.find(PODS, pod, PLACE)
         if found is None or "deletionTimestamp" in found["metadata"] or found["status"].get("phase") != "Running":
             return ""
-        node = str(found["spec"]["nodeName"])
+        node = str(found["spec"].get("nodeName", ""))
         return node if node == self.attached_to(pod) else ""
 
     def attached_to(self, pod: str) -> str:
