@@ -105,23 +105,23 @@ def asked_by_round(peers: int, round_number: int, rounds: int) -> int:
 
 
 def next_round(inquiry: Inquiry, peers: Sequence[str], rounds: int, now: float) -> Inquiry:
-    """The inquiry with its next set of peers: some of those not asked yet, or else all who were silent, since an agent
-    that restarts, or a link that comes back, is heard in the next round. Rounds in which nobody is due are passed over.
-    """
-    left = set(peers).difference(inquiry.asked) or set(peers).difference(inquiry.heard)
-    waiting = sorted(left, key=lambda peer: _rank(inquiry.seed, peer))
-    number, due = inquiry.round, 0
-    while waiting and due <= 0:
+    """The inquiry with its next set of peers: all who were silent, since an agent that restarts, or a link that comes
+    back, is heard then; and some who were not asked yet. Rounds in which nobody is due are passed over."""
+    silent = _without(inquiry.heard.union(set(inquiry.asked).difference(peers)), inquiry.asked)
+    new = sorted(set(peers).difference(inquiry.asked), key=lambda peer: _rank(inquiry.seed, peer))
+    number = inquiry.round
+    chosen: tuple[str, ...] = ()
+    while (silent or new) and not chosen:
         number += 1
-        due = asked_by_round(len(peers), number, rounds) - (len(peers) - len(waiting))
-    chosen = tuple(waiting[:due])
+        due = asked_by_round(len(peers), number, rounds) - (len(peers) - len(new))
+        chosen = silent + tuple(new[: max(0, due)])
     asked = _without(chosen, inquiry.asked) + chosen
     return Inquiry(inquiry.started_at, inquiry.seed, number, now, asked, len(chosen), inquiry.replies)
 
 
 def _without(some: Iterable[str], peers: tuple[str, ...]) -> tuple[str, ...]:
-    some = set(some)
-    return tuple(peer for peer in peers if peer not in some)
+    left_out = set(some)
+    return tuple(peer for peer in peers if peer not in left_out)
 
 
 def _rank(seed: int, peer: str) -> bytes:

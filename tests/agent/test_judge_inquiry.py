@@ -126,7 +126,7 @@ def test_who_joins_the_roster_amid_an_inquiry_is_asked_before_the_host_gives_up(
     asked = ("left-1", "left-2", "peer-1")
     lived = host(inquiring(asked=asked), now=START + 16)
     lived.learn()
-    assert lived.verdict.ask == ("peer-2",)
+    assert lived.verdict.ask == ("peer-1", "peer-2")
     assert lived.verdict.reset is None
 
 
