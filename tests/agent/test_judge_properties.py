@@ -188,14 +188,21 @@ def test_a_decision_goes_away_only_in_a_dry_run_and_only_by_a_later_proof(
 
 @examples
 @given(standings, memories(), evidence)
-def test_only_an_armed_host_asks_or_decides_and_once_decided_asks_nobody_and_never_anybody_twice(
+def test_only_an_armed_host_asks_or_decides_and_once_decided_asks_nobody_nor_whoever_has_answered(
     standing: Standing, memory: Memory, news: list[Evidence]
 ) -> None:
     judgement = judged(standing, memory, news)
     ask = judgement.verdict.ask
     assert len(set(ask)) == len(ask)
     assert set(ask).issubset(standing.peers)
-    assert not set(ask).intersection(memory.inquiry.asked if memory.inquiry is not None else ())
+    before, after = memory.inquiry, judgement.memory.inquiry
+    if ask:
+        assert after is not None
+        assert ask == after.asked_in_round
+        assert after.heard.isdisjoint(ask)
+        if before is not None and before.started_at == after.started_at < NOW:
+            assert after.heard.issuperset(before.heard)
+            assert after.round > before.round
     if not standing.armed or judgement.memory.decision is not None:
         assert ask == ()
     if not standing.armed:
