@@ -135,9 +135,11 @@ def _obstacle(settings: Settings, ground: Ground, bond: Bond, node: Node, memory
 
 
 def _unproven(looked_at: float, memory: Memory) -> Step | None:
-    """The proof must begin after the look, or a condemnation that came and went between the two would be missed."""
+    """The proof must begin after the look, or a condemnation that came and went between the two would be missed; and
+    since a failed read disarms whoever has promised nothing, none may have failed after it."""
     proof, last = memory.proof, memory.last_read
-    if proof is not None and proof.source is Source.OWN_READ and proof.at >= looked_at:
+    proven = proof is not None and proof.source is Source.OWN_READ and proof.at >= looked_at
+    if proven and not memory.failed_reads:
         return None
     if memory.reading_since is not None:
         return Wait("its machine is being read")
