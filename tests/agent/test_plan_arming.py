@@ -123,6 +123,11 @@ def test_a_read_that_failed_after_the_look_comes_again_by_itself() -> None:
     assert step(booted(node(record=CLOSED)), failed) == Wait("timed out")
 
 
+def test_a_read_that_failed_after_the_proof_keeps_a_boot_unarmed() -> None:
+    last = LastRead(NOW + 1, NOW + 2, "timed out")
+    assert step(booted(node(record=CLOSED)), replace(PROVEN, last_read=last, failed_reads=1)) == Wait("timed out")
+
+
 def test_a_look_grows_old_before_the_first_promise() -> None:
     bond = booted(node(record=CLOSED))
     interval = SETTINGS.api.read_interval_seconds

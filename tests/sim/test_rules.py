@@ -15,7 +15,20 @@ from pp_hostd.sim.mutants import MUTANTS
 
 ARENA = Arena(Settings(), most_nodes=7)
 FIXED, FRESH = 150, 50
-ONCE_BROKEN = (1001068, 1002471, 1003543, 1004106, 1005041, 2006672, 3012357, 3012745, 3016107, 10022347, 10053684, 10171240)
+ONCE_BROKEN = (
+    1001068,
+    1002471,
+    1003543,
+    1004106,
+    1005041,
+    2006672,
+    3012357,
+    3012745,
+    3016107,
+    10022347,
+    10053684,
+    10171240,
+)
 """Days of up to 15 nodes on which campaigns have found faults, of the daemons' or of the simulator's own."""
 MOST_SCHEDULES = 250
 FIRST_SEEDS = {
