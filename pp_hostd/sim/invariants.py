@@ -11,6 +11,7 @@ from pp_hostd.model.memory import Decision
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.sim.api import Json, as_it_is
 from pp_hostd.sim.host import MAX_DRIFT, MOST_BOOT_SECONDS
+from pp_hostd.sim.kubelet import LOOK_SECONDS
 from pp_hostd.sim.truth import A_MOMENT
 from pp_hostd.sim.world import World
 from pp_hostd.timing import dead_seconds
@@ -79,7 +80,9 @@ class Invariants:
             asked = not isinstance(world.machine(name).condemnation, NotRequested)
             if asked and not world.told.get(name):
                 raise Violation("progress", f"{name} is asked for, and nothing is done about it")
-            boots = host.boot is None and world.time.now - host.down_since < MOST_BOOT_SECONDS
+            boots = world.time.now - host.down_since < MOST_BOOT_SECONDS
+            if boot is not None:
+                boots = world.time.now <= boot.since + LOOK_SECONDS  # its kubelet has not looked yet
             if not asked and not boots and not host.runs_workloads and not world.agent_says(name):
                 raise Violation("progress", f"{name} is well, and runs nothing")
 

@@ -28,6 +28,7 @@ ONCE_BROKEN = (
     10022347,
     10053684,
     10171240,
+    20190114,
 )
 """Days of up to 15 nodes on which campaigns have found faults, of the daemons' or of the simulator's own."""
 MOST_SCHEDULES = 250
