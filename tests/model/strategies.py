@@ -13,6 +13,7 @@ from pp_hostd.model.answer import Answer, Health
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.condemnation import Condemned, NotRequested, Requested
 from pp_hostd.model.control import Maintenance, Pause
+from pp_hostd.model.keys import is_ours
 from pp_hostd.model.promise import Armed, Committed, GateClosed, GateKind, WatchdogKind, Withdrawn
 from pp_hostd.model.roster import Member, Roster
 
@@ -94,7 +95,8 @@ specs = st.fixed_dictionaries(
         "taints": st.lists(taints, min_size=1, max_size=3),
     },
 )
-backups = st.builds(Backup, name=names, uid=words, id=counts, labels=texts, annotations=texts, spec=specs)
+others = texts.map(lambda found: {key: value for key, value in found.items() if not is_ours(key)})  # ours is left out
+backups = st.builds(Backup, name=names, uid=words, id=counts, labels=others, annotations=others, spec=specs)
 
 
 @st.composite
