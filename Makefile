@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 SOURCES := pp_hostd tests
 
 .DEFAULT_GOAL := help
-.PHONY: help test suite lint demo bench scale fuzz model campaign docs controlplane clean
+.PHONY: help test suite lint demo bench scale fuzz model campaign docs controlplane rpm clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ campaign: .venv-campaign/.ready ## play bad days that add up, over runs, in buil
 
 docs: $(STAMP) ## write etc/pp-hostd.toml and docs/settings.md from the table of settings
 	@$(BIN)/python -m pp_hostd.reference
+
+rpm: ## build the packages into build/rpms; BUNDLED=1 with the libraries inside, RELEASE= for another release than 1
+	@BUNDLED=$(BUNDLED) RELEASE=$(RELEASE) packaging/make-rpm
 
 clean: ## remove the virtual environment and the tools' caches (the built control plane stays in its cache)
 	rm -rf .venv .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info

@@ -10,6 +10,12 @@ from typing import Any
 DEADLINE_SECONDS = 10.0
 CHILD_MEMORY_BYTES = 512 * 1024 * 1024
 ANSWER_LIMIT_BYTES = 4 * 1024 * 1024
+CHILD = """
+import runpy, sys
+sys.path[:] = sys.argv[1:]
+runpy.run_module("pp_hostd.kube.yaml_document", run_name="__main__")
+"""
+"""It looks for modules where its parent does: a package may keep them in a directory of its own."""
 
 
 class YamlError(Exception):
@@ -23,7 +29,7 @@ class YamlError(Exception):
 
 def parse(data: bytes) -> Any:
     """The document's value as JSON has it. Any bytes may be given."""
-    command = [sys.executable, "-I", "-m", "pp_hostd.kube.yaml_document"]
+    command = [sys.executable, "-I", "-c", CHILD, *sys.path]
     try:
         child = subprocess.run(command, input=data, capture_output=True, timeout=DEADLINE_SECONDS)
         answer = json.loads(child.stdout)
