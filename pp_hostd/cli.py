@@ -6,7 +6,6 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Sequence
 from typing import Any, Callable, NoReturn
 
 from pp_hostd import __version__
@@ -23,30 +22,33 @@ EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 
 AddCommands = Callable[["argparse._SubParsersAction[Any]", str], None]
+PROGRAMS: dict[str, tuple[str, tuple[AddCommands, ...]]] = {
+    "pp-hostd": (
+        "The agent: resets this host in bounded time once nobody can vouch for it.",
+        (agent_commands.add, sim_commands.add),
+    ),
+    "pp-leader": (
+        "The leader: frees the workloads of a host once that host is certainly dead.",
+        (leader_commands.add,),
+    ),
+}
 
 
 def agent() -> int:
     """The console script pp-hostd."""
-    return _run(
-        "pp-hostd",
-        "The agent: resets this host in bounded time once nobody can vouch for it.",
-        agent_commands.add,
-        sim_commands.add,
-    )
+    return _run("pp-hostd")
 
 
 def leader() -> int:
     """The console script pp-leader."""
-    return _run(
-        "pp-leader", "The leader: frees the workloads of a host once that host is certainly dead.", leader_commands.add
-    )
+    return _run("pp-leader")
 
 
-def _run(prog: str, about: str, *adds: AddCommands) -> int:
+def _run(prog: str) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a file's name, or what a person wrote, may hold anything
     try:
-        code = _answer(prog, about, adds)
+        code = _answer(prog)
         if sys.stdout:
             sys.stdout.flush()
         return code
@@ -62,9 +64,9 @@ def _run(prog: str, about: str, *adds: AddCommands) -> int:
     return code
 
 
-def _answer(prog: str, about: str, adds: Sequence[AddCommands]) -> int:
+def _answer(prog: str) -> int:
     try:
-        arguments = _parser(prog, about, adds).parse_args()
+        arguments = parser_of(prog).parse_args()
         code: int = arguments.command(arguments)
     except UserError as error:
         print(f"{prog}: {error}", file=sys.stderr)
@@ -89,7 +91,9 @@ class _HelpWithSettings(argparse.Action):
         parser.exit()
 
 
-def _parser(prog: str, about: str, adds: Sequence[AddCommands]) -> argparse.ArgumentParser:
+def parser_of(prog: str) -> argparse.ArgumentParser:
+    """Of one of PROGRAMS: its commands and their options."""
+    about, adds = PROGRAMS[prog]
     parser = _Parser(prog=prog, description=about, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"{prog} {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)

@@ -36,6 +36,16 @@ def read_whole(path: str, limit_bytes: int) -> bytes:
     return data
 
 
+def handed_over(path: str) -> str:
+    """Where systemd put a copy of this file for this process alone (LoadCredential=, of the same name); else itself."""
+    directory = os.environ.get("CREDENTIALS_DIRECTORY", "")
+    copy = os.path.join(directory, os.path.basename(path))
+    try:
+        return copy if directory and os.stat(copy).st_size > 1 else path  # a lone "-" says that there is none
+    except OSError:
+        return path
+
+
 def write_whole(path: str, data: bytes, *, durable: bool = True) -> None:
     """Replace the file, readable by its owner alone: whoever reads it, also after a crash, finds the old or the new.
 

@@ -29,7 +29,7 @@ This page and the commented file are made from the table in `pp_hostd/model/sett
 """
 
 
-def _by_table() -> Iterator[tuple[str, str, list[Setting]]]:
+def by_table() -> Iterator[tuple[str, str, list[Setting]]]:
     """Each TOML table: its name, what it is about, and its settings."""
     for table, settings in itertools.groupby(every_setting(), key=lambda setting: setting.table):
         yield table, type(getattr(Settings, table)).__doc__ or "", list(settings)
@@ -47,7 +47,7 @@ def toml_value(value: Any) -> str:
 def commented_file() -> str:
     """etc/pp-hostd.toml, which the package installs: nothing is set in it."""
     text = FILE_HEAD
-    for table, about, settings in _by_table():
+    for table, about, settings in by_table():
         text += f"\n# {about}\n[{table}]\n"
         for setting in settings:
             unit = f"{setting.unit.capitalize()}: " if setting.unit else ""
@@ -60,7 +60,7 @@ def commented_file() -> str:
 def reference_page() -> str:
     """docs/settings.md."""
     text = PAGE_HEAD
-    for table, about, settings in _by_table():
+    for table, about, settings in by_table():
         text += f"\n## [{table}]\n{about}\n\n"
         text += "| setting | default | unit | allowed | what it means |\n|---|---|---|---|---|\n"
         for setting in settings:
@@ -77,7 +77,7 @@ def reference_page() -> str:
 def settings_text() -> str:
     """Every setting with its default and what is allowed, for `--help`."""
     text = "settings, with their defaults and what is allowed:\n"
-    for table, _, settings in _by_table():
+    for table, _, settings in by_table():
         text += f"\n  [{table}]\n"
         for setting in settings:
             assignment = f"{setting.name} = {toml_value(setting.default)}"

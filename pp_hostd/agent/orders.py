@@ -64,7 +64,8 @@ class Orders:
         await self._until(lambda: self._driver.bond.watchdog is None and not self._driver.bond.promises)
         if self._driver.bond.watchdog is None:
             return {"sentence": f"{sentence}; the promise is withdrawn and the watchdog disarmed"}
-        return {"sentence": f"{sentence}; still armed: {self._driver.waiting_for or self._driver.bond.trouble}"}
+        why = self._driver.waiting_for or self._driver.bond.trouble
+        return {"sentence": f"{sentence}; still armed: {why}", "done": False}
 
     async def _maintenance_off(self, arguments: Mapping[str, Any]) -> Json:
         if self._senses.maintenance is not None:

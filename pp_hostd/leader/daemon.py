@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from pp_hostd import config
+from pp_hostd.files import handed_over
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.kubeconfig import load
 from pp_hostd.leader.election import Election
@@ -51,7 +52,8 @@ class Daemon:
         self._settings = settings
         self._node = settings.agent.node_name or socket.gethostname().lower()
         self._keyring = keyring_of(settings.peers)
-        self._client = ApiClient(load(settings.leader.kubeconfig, settings.api.servers), deadline_seconds=CALL_SECONDS)
+        kubeconfig = load(handed_over(settings.leader.kubeconfig), settings.api.servers)
+        self._client = ApiClient(kubeconfig, deadline_seconds=CALL_SECONDS)
         self._journal, self._notify = Journal(identifier="pp-leader"), Notify(clock)
         self._wake, self._stopped = asyncio.Event(), asyncio.Event()
         self._election = Election(self._client, self._node, settings.leader.lease_seconds, clock, self._wake.set)

@@ -11,7 +11,7 @@ import os
 import stat
 
 from pp_hostd.errors import UserError
-from pp_hostd.files import read_whole
+from pp_hostd.files import handed_over, read_whole
 from pp_hostd.model.settings import Peers
 from pp_hostd.peers.signing import UNSIGNED, Keyring
 
@@ -30,8 +30,9 @@ def keyring_of(peers: Peers) -> Keyring:
     return UNSIGNED if peers.auth == "none" else load_keyring(peers.key_file)
 
 
-def load_keyring(path: str) -> Keyring:
+def load_keyring(key_file: str) -> Keyring:
     """The keys in the file; never none."""
+    path = handed_over(key_file)
     try:
         lines = read_whole(path, LIMIT_BYTES).splitlines()
         mode = stat.S_IMODE(os.stat(path).st_mode)
@@ -39,7 +40,7 @@ def load_keyring(path: str) -> Keyring:
         raise KeyFileError(error.message, f"{ALLOWED}\n  {MAKE_ONE}") from None
     except OSError as error:
         raise KeyFileError(f"{path}: can't be read ({error.strerror})", ALLOWED) from None
-    if mode & 0o077:
+    if mode & 0o077 and path == key_file:  # systemd's copy is in a directory of this process's own
         raise KeyFileError(
             f"{path}: others than its owner may use it (mode {mode:04o})",
             f"Whoever has the key can speak for any host. Do: chmod 600 {path}; if they have read it, change it.",

@@ -58,13 +58,21 @@ class Journal:
         self._dropped = 0
         self.dropped_in_all = 0
 
-    def say(self, message: Message, sentence: str, priority: Priority = Priority.INFO, **fields: object) -> None:
-        """Write one line; each of `fields` becomes PP_HOSTD_<NAME>."""
+    def say(
+        self,
+        message: Message,
+        sentence: str,
+        priority: Priority = Priority.INFO,
+        *,
+        about: str = "",
+        **fields: object,
+    ) -> None:
+        """Write one line; each of `fields` becomes PP_HOSTD_<NAME>. `systemctl status` of the unit `about` shows it."""
         text = " ".join(sentence.split())
         if self._dropped:
             text += f" ({self._dropped} lines before this one could not be written)"
             fields["dropped"] = self._dropped
-        if self._write(text, _entry(self._identifier, message, text, priority, fields), priority):
+        if self._write(text, _entry(self._identifier, message, text, priority, about, fields), priority):
             self._dropped = 0
         else:
             self._dropped += 1
@@ -95,8 +103,12 @@ class Journal:
             return False
 
 
-def _entry(identifier: str, message: Message, text: str, priority: Priority, fields: dict[str, object]) -> bytes:
+def _entry(
+    identifier: str, message: Message, text: str, priority: Priority, about: str, fields: dict[str, object]
+) -> bytes:
     ours = {f"PP_HOSTD_{name.upper()}": str(value) for name, value in fields.items()}
+    if about:
+        ours["OBJECT_SYSTEMD_UNIT"] = about
     entry = {
         "MESSAGE": text,
         "MESSAGE_ID": message.value,

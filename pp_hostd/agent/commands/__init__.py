@@ -94,7 +94,12 @@ def _add_gate(commands: argparse._SubParsersAction[Any], config_path: str) -> No
 def _add_maintenance(commands: argparse._SubParsersAction[Any]) -> None:
     maintenance = _parser(commands, "maintenance", "disarm this host for planned work, and arm it again")
     actions = maintenance.add_subparsers(title="actions", metavar="ACTION", required=True)
-    on = _parser(actions, "on", "withdraw the promise and disarm the watchdog until a time to come")
+    on = _parser(
+        actions,
+        "on",
+        "withdraw the promise and disarm the watchdog until a time to come",
+        "Exit code 1: it is ordered, and the host is still armed; it goes on trying.",
+    )
     on.add_argument("--why", required=True, metavar="TEXT", help="shown wherever the host's state is shown")
     on.add_argument(
         "--until",

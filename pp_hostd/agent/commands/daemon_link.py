@@ -6,7 +6,7 @@ import json
 import os
 import socket
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 from pp_hostd.agent.control_socket import NAME
 from pp_hostd.agent.sense.boot import boot_id
@@ -25,14 +25,22 @@ class Down(Exception):
     """Nobody answers, for this reason."""
 
 
+class Answer(NamedTuple):
+    """What the daemon says to an order, and whether it could carry it out in time."""
+
+    sentence: str
+    done: bool
+
+
 def report() -> dict[str, Any]:
     """The running daemon's report."""
     return _request("status", {}, STATUS_SECONDS)
 
 
-def order(command: str, **arguments: str) -> str:
-    """Have the daemon do something; the sentence is its answer."""
-    return str(_request(command, arguments, ORDER_SECONDS).get("sentence", "done"))
+def order(command: str, **arguments: str) -> Answer:
+    """Have the daemon do something."""
+    reply = _request(command, arguments, ORDER_SECONDS)
+    return Answer(str(reply.get("sentence", "done")), reply.get("done") is not False)
 
 
 def tell_down(down: Down, as_json: bool, indent: int | None = 2) -> None:

@@ -31,5 +31,5 @@ def open_gate(arguments: Namespace) -> int:
             "the gate is there because the workloads of this host may be running elsewhere already",
             "If you know that they are not, or that they bear two copies: pp-hostd gate open --i-know",
         )
-    say(order("gate-open", who=who()))
+    say(order("gate-open", who=who()).sentence)
     return 0

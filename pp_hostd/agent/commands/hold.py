@@ -13,9 +13,11 @@ from pp_hostd.agent.sense.boot import boot_id
 from pp_hostd.agent.state import RUN_DIRECTORY, StateFiles
 from pp_hostd.errors import UserError
 from pp_hostd.model.settings import Settings
+from pp_hostd.service.journal import Journal, Message, Priority
 from pp_hostd.service.notify import Notify
 from pp_hostd.service.output import complain, say
 
+GATE_UNIT = "pp-hostd-gate.service"
 POLL_SECONDS = 0.2
 EXTEND_SECONDS = 60.0
 SYSTEMCTL_SECONDS = 10.0
@@ -28,40 +30,54 @@ def hold(arguments: Namespace) -> int:
     settings = _settings(arguments.config, notify)
     passes = _passes_because(settings)
     if not passes:
-        _wait(gate, boot, settings.agent.kubelet_unit, notify)
+        _wait(gate, boot, Teller(settings.agent.kubelet_unit, notify))
     sentence = f"the gate is open: {passes}" if passes else "the gate is open"
     notify.judged(sentence)
     say(sentence)
     return 0
 
 
+class Teller:
+    """Says once what is waited for: to systemd, on the console, and where people look first, at the unit that waits."""
+
+    def __init__(self, unit: str, notify: Notify) -> None:
+        self.unit, self._notify = unit, notify
+        self._journal = Journal(stderr=-1)  # where there is no journal, the words below are all there is
+        self._told = ""
+
+    def tell(self, sentence: str, reason: str) -> None:
+        if sentence != self._told:
+            complain(sentence)
+            waits = f"{self.unit} waits for {GATE_UNIT}: {reason} See: pp-hostd gate status"
+            self._journal.say(Message.GATE_CLOSED, waits, Priority.WARNING, about=self.unit)
+            self._told = sentence
+        self._notify.judged(sentence)
+
+    def extend_timeout(self, seconds: float) -> None:
+        self._notify.extend_timeout(seconds)
+
+
 def _settings(path: str, notify: Notify) -> Settings:
     """A mistake in /etc keeps the kubelet waiting until it is mended: a failed unit would not come back by itself."""
-    told = ""
+    teller = Teller(Settings().agent.kubelet_unit, notify)  # if it is another one, that stands in what can't be read
     while True:
         try:
             return config.load(path).settings
         except UserError as error:
-            if str(error) != told:
-                complain(f"the gate stays closed: {error}")
-                told = str(error)
-            notify.judged(f"the gate stays closed: {error}")
+            teller.tell(f"the gate stays closed: {error}", f"{error}")
         time.sleep(POLL_SECONDS)
 
 
-def _wait(gate: GateFiles, boot: str, unit: str, notify: Notify) -> None:
-    """Until the gate is open, and tell systemd and the journal what is waited for."""
-    held, told, extended_at = False, "", float("-inf")
+def _wait(gate: GateFiles, boot: str, teller: Teller) -> None:
+    """Until the gate is open, and tell what is waited for."""
+    held, extended_at = False, float("-inf")
     while not gate.is_open(boot):
         trouble = "" if held else gate.hold(boot)
         held = not trouble
-        status = f"{unit} is held: {trouble or _reason(boot)}"
-        if status != told:
-            complain(status)
-            told = status
-        notify.judged(status)
+        reason = trouble or _reason(boot)
+        teller.tell(f"{teller.unit} is held: {reason}", f"{reason}.")
         if clock() >= extended_at + EXTEND_SECONDS / 4:
-            notify.extend_timeout(EXTEND_SECONDS)
+            teller.extend_timeout(EXTEND_SECONDS)
             extended_at = clock()
         time.sleep(POLL_SECONDS)
 

@@ -13,18 +13,21 @@ from pp_hostd.model.moment import parse_moment, render_moment
 from pp_hostd.service.output import say, say_json
 from pp_hostd.service.person import one_line, who
 
+EXIT_STILL_ARMED = 1
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile("([1-9][0-9]{0,5})([smhd])")
 
 
 def begin(arguments: Namespace) -> int:
     until = moment_of(arguments.until, datetime.now(timezone.utc))
-    say(order("maintenance-on", who=who(arguments.who), why=one_line(arguments.why), until=render_moment(until)))
-    return 0
+    wanted = {"who": who(arguments.who), "why": one_line(arguments.why), "until": render_moment(until)}
+    answer = order("maintenance-on", **wanted)
+    say(answer.sentence)
+    return 0 if answer.done else EXIT_STILL_ARMED
 
 
 def end(arguments: Namespace) -> int:
-    say(order("maintenance-off", who=who(arguments.who)))
+    say(order("maintenance-off", who=who(arguments.who)).sentence)
     return 0
 
 

@@ -1,0 +1,124 @@
+"""What systemd makes of the installed units: from installing to an armed host, and all that may happen to its agent."""
+
+from __future__ import annotations
+
+from tests.harness.eventually import eventually
+from tests.packaging.guest import Guest
+from tests.packaging.site import CONFIG_FILE, OVERRIDES, SETTINGS, Site
+
+UNITS = ("pp-hostd.service", "pp-hostd-gate.service", "pp-leader.service")
+UPGRADE = ("pp-hostd-0.1.0-2.bundled", "pp-leader-0.1.0-2.bundled")
+
+
+def let_go(events: list[str]) -> set[str]:
+    """What would have left the host unprotected, or reset it."""
+    return {"open", "close", "magic", "disabled", "fired"}.intersection(events)
+
+
+def agent_of(guest: Guest) -> str:
+    """The agent's process, once it runs."""
+    return eventually(lambda: guest.shows("pp-hostd.service", "MainPID").strip("0"), "the agent runs")
+
+
+def test_what_is_installed_is_not_enabled_and_does_not_run(site: Site) -> None:
+    for unit in UNITS:
+        assert site.guest.run("systemctl", "is-enabled", unit, check=False).stdout == "disabled\n"
+        assert not site.guest.is_active(unit)
+    assert site.guest.run("systemctl", "--failed", "--no-legend").stdout == ""
+
+
+def test_the_gate_holds_the_kubelet_until_the_host_is_armed(site: Site) -> None:
+    guest = site.guest
+    site.add_kubelet()
+    guest.run("systemctl", "enable", *UNITS[:2])
+    with site.without_api():
+        guest.run("systemctl", "start", "--no-block", "kubelet.service", "pp-hostd.service")
+        eventually(lambda: guest.is_active("pp-hostd.service"), "the agent runs")
+        eventually(lambda: "waits for pp-hostd-gate.service" in guest.status_of("kubelet.service"), "it says so")
+        assert not guest.is_active("kubelet.service")
+        assert guest.shows("pp-hostd-gate.service", "ActiveState") == "activating"
+        assert "kubelet.service is held" in guest.status_of("pp-hostd-gate.service")
+    eventually(lambda: guest.is_active("kubelet.service"), "the kubelet is let go", 60)
+    assert site.is_armed()
+    assert "healthy" in guest.shows("pp-hostd.service", "StatusText")
+
+
+def test_a_mistake_in_the_settings_keeps_the_gate_shut_and_is_told_at_the_kubelet(site: Site) -> None:
+    guest = site.guest
+    site.add_kubelet()
+    guest.write(OVERRIDES, "agent.self_timeout_secnds = 5\n")
+    guest.run("systemctl", "enable", *UNITS[:2])
+    guest.run("systemctl", "start", "--no-block", "kubelet.service", "pp-hostd.service")
+    for unit in ("kubelet.service", "pp-hostd-gate.service", "pp-hostd.service"):
+        eventually(lambda unit=unit: "did you mean" in guest.status_of(unit), f"{unit} says what to do")  # type: ignore[misc]
+    assert not guest.is_active("kubelet.service")
+    site.configure()
+    eventually(lambda: guest.is_active("kubelet.service"), "the kubelet is let go", 60)
+
+
+def test_restarting_upgrading_or_crashing_never_stops_the_kubelet_nor_lets_go_of_the_watchdog(site: Site) -> None:
+    guest = site.guest
+    site.start()
+    kubelet, promise, before = site.kubelet(), site.record(), len(guest.watchdog())
+    agents = [agent_of(guest)]
+    for accident in (
+        ["systemctl", "restart", "pp-hostd.service"],
+        ["systemctl", "try-restart", "pp-hostd.service"],
+        ["systemctl", "kill", "--signal=SIGKILL", "pp-hostd.service"],
+        ["rpm", "--upgrade", "--nodeps", *(f"/rpms/{package}.noarch.rpm" for package in UPGRADE)],
+    ):
+        guest.run(*accident)
+        agents.append(eventually(lambda: agent_of(guest) not in agents and agent_of(guest), f"after {accident}"))
+        eventually(lambda: "healthy" in guest.shows("pp-hostd.service", "StatusText"), "it is healthy", 60)
+        assert guest.shows("pp-hostd.service", "NFileDescriptorStore") == "1"
+        assert site.kubelet() == kubelet
+        assert not let_go(guest.watchdog()[before:])
+    assert site.record() == promise
+    assert "0.1.0-2" in guest.run("rpm", "--query", "pp-hostd").stdout
+
+
+def test_the_agent_outlives_isolate(site: Site) -> None:
+    site.start()
+    agent = agent_of(site.guest)
+    site.guest.run("systemctl", "isolate", "basic.target")
+    assert agent_of(site.guest) == agent
+    assert site.guest.is_active("pp-hostd-gate.service")
+
+
+def test_a_host_under_care_does_not_sleep(site: Site) -> None:
+    guest = site.guest
+    guest.run("systemctl", "start", "sleep.target")
+    guest.run("systemctl", "stop", "sleep.target")
+    site.start()
+    refused = guest.run("systemctl", "start", "systemd-suspend.service", check=False)
+    assert refused.returncode != 0
+    assert "Assertion failed" in refused.stderr or "dependency" in refused.stderr
+
+
+def test_the_hardened_agent_has_all_that_it_asks_for(site: Site) -> None:
+    site.start()
+    journal = site.guest.journal("pp-hostd.service")
+    for trouble in ("memory can't be locked", "priority", "files can be open"):
+        assert trouble not in journal
+    assert "armed" in journal
+
+
+def test_the_leader_runs_as_a_user_of_its_own_with_copies_of_the_credentials(site: Site) -> None:
+    guest = site.guest
+    site.give_leader_credentials()
+    guest.run("systemctl", "enable", "--now", "pp-leader.service")
+    eventually(lambda: "leads" in guest.shows("pp-leader.service", "StatusText"), "it leads", 60)
+    assert guest.run("ps", "-o", "user=", "-p", guest.shows("pp-leader.service", "MainPID")).stdout.strip() != "root"
+
+
+def test_a_leader_without_credentials_says_which_file_is_missing(site: Site) -> None:
+    site.guest.run("systemctl", "start", "--no-block", "pp-leader.service")
+    said = "/etc/pp-hostd/leader.kubeconfig: does not exist"
+    eventually(lambda: said in site.guest.journal("pp-leader.service"), "it says so")
+
+
+def test_settings_of_the_administrator_outlive_an_upgrade(site: Site) -> None:
+    guest = site.guest
+    guest.write(CONFIG_FILE, SETTINGS)
+    site.install(*UPGRADE)
+    assert guest.run("cat", CONFIG_FILE).stdout == SETTINGS
