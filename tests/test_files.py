@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pp_hostd.files import FileError, read_whole, write_whole
+from pp_hostd.files import FileError, handed_over, read_whole, write_whole
 from tests.harness.bed.namespaces import mount
 from tests.harness.isolated import isolated
 
@@ -87,3 +87,15 @@ def test_a_full_disk_is_told_and_leaves_the_old_file(tmp_path: Path) -> None:
 def test_a_path_where_no_file_can_be_is_refused(path: str) -> None:
     with pytest.raises(FileError, match="can't be written"):
         write_whole(path, b"")
+
+
+def test_a_copy_that_systemd_hands_over_stands_for_the_file_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert handed_over("/etc/secret") == "/etc/secret"
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
+    assert handed_over("/etc/secret") == "/etc/secret"
+    (tmp_path / "secret").write_text("-")  # how the unit says that there was no such file
+    assert handed_over("/etc/secret") == "/etc/secret"
+    (tmp_path / "secret").write_text("words")
+    assert handed_over("/etc/secret") == str(tmp_path / "secret")

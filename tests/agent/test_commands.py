@@ -235,6 +235,15 @@ async def test_maintenance_is_ordered_with_who_why_and_until_when() -> None:
 
 
 @isolated
+async def test_maintenance_that_leaves_the_host_armed_ends_with_code_1() -> None:
+    make_host()
+    async with daemon(judged()) as playing:
+        playing.reply = {"sentence": "still armed: the API is away", "done": False}
+        result = await run("maintenance", "on", "--why", "x", "--until", "2h")
+    assert (result.code, result.output) == (1, "still armed: the API is away\n")
+
+
+@isolated
 async def test_maintenance_status_tells_the_order() -> None:
     make_host()
     async with daemon(judged()):

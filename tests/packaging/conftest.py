@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,10 +15,21 @@ from tests.packaging.site import Site, prepared
 BUILD_SECONDS = 600
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Show beside a failure what the guest's journal last said."""
+    report = yield
+    guest = getattr(item, "funcargs", {}).get("guest")
+    if report.failed and isinstance(guest, Guest):
+        report.sections.append(("the guest's journal", guest.run("journalctl", "--lines=60", check=False).stdout))
+    return report
+
+
 @pytest.fixture(scope="session")
 def rpms() -> Path:
     """The directory with all of them: two releases with their libraries inside, and one without."""
-    for variables in (["BUNDLED=1"], ["BUNDLED=1", "RELEASE=2"], []):
+    import os
+    for variables in () if os.environ.get("REUSE") else (["BUNDLED=1"], ["BUNDLED=1", "RELEASE=2"], []):
         command = ["make", "--silent", "rpm", *variables]
         subprocess.run(command, cwd=CHECKOUT, check=True, timeout=BUILD_SECONDS, capture_output=True)
     return CHECKOUT / "build" / "rpms"

@@ -121,9 +121,7 @@ def _init_below(pid: int) -> int:
     """The process below this one that is process 1 of the container; 0 if there is none yet."""
     for child in _children(pid):
         with contextlib.suppress(OSError):
-            name = Path(f"/proc/{child}/comm").read_text().strip()
-            numbers = next(line for line in Path(f"/proc/{child}/status").open() if line.startswith("NSpid:")).split()
-            if name == "systemd" and numbers[-1] == "1":
+            if Path(f"/proc/{child}/comm").read_text() == "systemd\n":
                 return child
         found = _init_below(child)
         if found:
@@ -139,7 +137,7 @@ def _children(pid: int) -> list[int]:
 
 @contextlib.contextmanager
 def _control_group(hierarchy: str, name: str) -> Iterator[Path]:
-    """A directory for its processes, where the machine has that hierarchy: containers side by side would share units."""
+    """A directory for its processes, where the machine has that hierarchy: neighbours would share their units."""
     directory = Path("/sys/fs/cgroup") / hierarchy / name
     if directory.parent.is_dir():
         directory.mkdir()

@@ -21,7 +21,7 @@ WATCHDOG_SECONDS = 60
 """Far longer than a new agent takes to start, on however busy a machine."""
 SETTINGS = f"""
 [api]
-read_deadline_seconds = 4
+read_deadline_seconds = 3
 [watchdog]
 timeout_seconds = {WATCHDOG_SECONDS}
 [agent]

@@ -80,7 +80,7 @@ def test_restarting_upgrading_or_crashing_never_stops_the_kubelet_nor_lets_go_of
 def test_the_agent_outlives_isolate(site: Site) -> None:
     site.start()
     agent = agent_of(site.guest)
-    site.guest.run("systemctl", "isolate", "basic.target")
+    site.guest.run("systemctl", "isolate", "rescue.target")
     assert agent_of(site.guest) == agent
     assert site.guest.is_active("pp-hostd-gate.service")
 

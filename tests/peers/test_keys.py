@@ -37,6 +37,15 @@ def test_a_second_line_is_a_second_key(tmp_path: Path) -> None:
     assert load_keyring(key_file(tmp_path, text)).keys == (OTHER, SECRET)
 
 
+def test_the_copy_that_systemd_hands_over_is_taken_whatever_its_mode(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "credentials").mkdir()
+    key_file(tmp_path / "credentials", SECRET.hex().encode(), 0o440)
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path / "credentials"))
+    assert load_keyring("/etc/pp-hostd/peer.key").keys == (SECRET,)
+
+
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644, 0o620])
 def test_a_key_that_others_may_use_is_refused(mode: int, tmp_path: Path) -> None:
     path = key_file(tmp_path, SECRET.hex().encode(), mode)

@@ -60,6 +60,14 @@ def test_a_line_carries_its_id_its_priority_and_our_fields(tmp_path: Path) -> No
     journal.close()
 
 
+def test_a_line_about_another_unit_is_shown_with_that_unit(tmp_path: Path) -> None:
+    journal = Journal(str(tmp_path / "socket"))
+    with journald(tmp_path / "socket") as far:
+        journal.say(Message.GATE_CLOSED, "it waits", about="kubelet.service")
+        assert fields(far.recv(65536))["OBJECT_SYSTEMD_UNIT"] == "kubelet.service"
+    journal.close()
+
+
 def test_every_message_has_an_id_of_its_own_in_journald_s_form() -> None:
     ids = [message.value for message in Message.__members__.values()]  # with doubles, which iterating hides
     assert len(set(ids)) == len(ids)
