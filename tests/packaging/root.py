@@ -1,6 +1,6 @@
 """The tools that these tests need, and a small Debian to install the packages in, made once and kept in the cache.
 
-`python -m tests.packaging.root` gets both, with a word of what takes long.
+`python -m tests.packaging.root` gets all of it, with a word of what takes long.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import tempfile
 from pathlib import Path
 
 from pp_hostd.errors import UserError
+from tests.harness.build import cache
+from tests.packaging.ignition import build_translator
 
 TOOLS = {
     "rpmbuild": "rpm",
@@ -62,11 +64,8 @@ def make_root() -> None:
 
 
 def _finished() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    cache = Path(os.environ.get("PP_HOSTD_CACHE") or Path(base) / "pp-hostd")
-    cache.mkdir(parents=True, exist_ok=True)
     key = hashlib.sha256(" ".join((SUITE, *INSIDE)).encode()).hexdigest()
-    return cache / f"container-{key[:16]}"
+    return cache() / f"container-{key[:16]}"
 
 
 def main() -> None:
@@ -75,7 +74,8 @@ def main() -> None:
     try:
         get_tools()
         make_root()
-    except (OSError, subprocess.SubprocessError) as error:
+        build_translator()
+    except (OSError, subprocess.SubprocessError, UserError) as error:
         sys.exit(f"make test-packages: {error}")
 
 
