@@ -75,7 +75,7 @@ def page_of_settings() -> str:
         text += f".SH [{table}]\n{_plain(about)}\n"
         for setting in settings:
             unit = f"{setting.unit}: " if setting.unit else ""
-            text += f".TP\n.BI {_plain(setting.name)} \" = {_plain(toml_value(setting.default))}\"\n"
+            text += f'.TP\n.BI {_plain(setting.name)} " = {_plain(toml_value(setting.default))}"\n'
             text += f"{_plain(setting.consequence)}\nAllowed: {_plain(unit)}{_plain(str(setting.allowed))}.\n"
     return text + FILES
 

@@ -59,7 +59,9 @@ def test_the_shell_completes_what_was_begun(typed: list[str], offered: list[str]
     script.write_text(completion(typed[0]))
     name = typed[0].replace("-", "_")
     words = " ".join(f"'{word}'" for word in typed)
-    asked = f'. {script}; COMP_WORDS=({words}); COMP_CWORD={len(typed) - 1}; _{name}; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    asked = (
+        f'. {script}; COMP_WORDS=({words}); COMP_CWORD={len(typed) - 1}; _{name}; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    )
     done = subprocess.run(["bash", "-euc", asked], stdout=subprocess.PIPE, text=True, timeout=30, check=True)
     assert done.stdout.split() == offered
 

@@ -19,7 +19,9 @@ def test_the_spec_has_the_version_of_the_program() -> None:
 
 
 def test_the_bundled_libraries_are_those_that_are_pinned() -> None:
-    pinned = re.findall(r"^(\w+)==(\S+) --hash=sha256:[0-9a-f]{64}$", (CHECKOUT / "packaging/bundled.txt").read_text(), re.M)
+    pinned = re.findall(
+        r"^(\w+)==(\S+) --hash=sha256:[0-9a-f]{64}$", (CHECKOUT / "packaging/bundled.txt").read_text(), re.M
+    )
     assert dict(pinned) == dict(re.findall(r"^%global (\w+)_version (\S+)$", SPEC, re.MULTILINE))
     for name, _ in pinned:
         assert f"Provides:       bundled(python3dist({name})) = %{{{name}_version}}\n" in SPEC
@@ -27,7 +29,9 @@ def test_the_bundled_libraries_are_those_that_are_pinned() -> None:
 
 def test_the_packages_require_what_the_project_does() -> None:
     project = (CHECKOUT / "pyproject.toml").read_text()
-    dependencies = re.findall(r'^    "(\w+)>=([\d.]+)', project.partition("dependencies = [")[2].partition("\n]")[0], re.M)
+    dependencies = re.findall(
+        r'^    "(\w+)>=([\d.]+)', project.partition("dependencies = [")[2].partition("\n]")[0], re.M
+    )
     for name, least in dependencies:
         assert f"python3-{name.lower()} >= {least}" in SPEC
     for name in re.findall(r'"(\w+)>=', re.search(r"^admin = \[.*\]$", project, re.MULTILINE)[0]):  # type: ignore[index]

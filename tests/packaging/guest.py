@@ -30,7 +30,8 @@ mkdir "$WORK/watchdogs"
 "$PYTHON" -m tests.harness.fuse_watchdog "$WORK/watchdogs" "$WORK/record" &
 until [ -e "$WORK/watchdogs/watchdog" ]; do sleep 0.05; done
 exec systemd-nspawn --quiet --directory="$ROOT" --volatile=overlay --boot --register=no --keep-unit --console=pipe \
-    --machine=guest --bind="$WORK/watchdogs/watchdog:/dev/watchdog" --bind-ro="$RPMS:/rpms"
+    --machine=guest --capability=CAP_IPC_LOCK --bind="$WORK/watchdogs/watchdog:/dev/watchdog" \
+    --bind-ro="$RPMS:/rpms"
 """
 SAFE = "[Service]\nInaccessiblePaths=-/proc/sysrq-trigger\n"
 """Nspawn keeps a container from sysrq, which would reset the machine; this does so even if it should not."""

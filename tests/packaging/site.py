@@ -9,9 +9,12 @@ import signal
 import socket
 from collections.abc import Iterator
 
+import yaml
+
 from pp_hostd.model.promise import AgentRecord, Armed
 from pp_hostd.model.record import Unreadable
 from tests.harness.bed.contents import Contents
+from tests.harness.cluster import token_of
 from tests.harness.embedded import EmbeddedCluster
 from tests.harness.eventually import eventually
 from tests.packaging.guest import Guest
@@ -37,6 +40,7 @@ ExecStart=/bin/sleep infinity
 [Install]
 WantedBy=multi-user.target
 """
+TOKEN_FILE = "/etc/pp-hostd/token"
 CONFIG_FILE, OVERRIDES = "/etc/pp-hostd/pp-hostd.toml", "/etc/pp-hostd/conf.d/site.toml"
 
 
@@ -51,11 +55,16 @@ class Site:
 
     def configure(self, settings: str = SETTINGS) -> None:
         """What `pp-leader enroll` and an editor leave in /etc."""
-        kubeconfig = self._cluster.directory / "guest.kubeconfig"
-        self._contents.write_kubeconfig(NODE, kubeconfig, self._cluster.server)
-        self.guest.write("/etc/pp-hostd/kubeconfig", kubeconfig.read_text(), "600")
+        config = yaml.safe_load(self._cluster.kubeconfig("admin", token=True).read_text())
+        config["users"][0]["user"] = {"tokenFile": TOKEN_FILE}
+        self.guest.write("/etc/pp-hostd/kubeconfig", yaml.safe_dump(config), "600")
+        self.act_as("admin")
         self.guest.write("/etc/pp-hostd/peer.key", secrets.token_hex(32), "600")
         self.guest.write(OVERRIDES, f"{settings}[peers]\nport = {_free_port()}\naddress = '127.0.0.1'\n")
+
+    def act_as(self, user: str) -> None:
+        """Whose rights the agent has from now on: `reader` may not write."""
+        self.guest.write(TOKEN_FILE, token_of(user), "600")
 
     def give_leader_credentials(self) -> None:
         kubeconfig = self._cluster.directory / "leader.kubeconfig"

@@ -25,4 +25,6 @@ def test_a_host_gets_the_package_the_gate_and_no_sleep() -> None:
     assert all(units[f"{name}.target"]["mask"] for name in SLEEP)
     assert "rpm-ostree install" in units["pp-hostd-layer.service"]["contents"]
     links = {link["path"]: link["target"] for link in host["storage"]["links"]}
-    assert links["/etc/systemd/system/kubelet.service.requires/pp-hostd-gate.service"].endswith("/pp-hostd-gate.service")
+    assert links["/etc/systemd/system/kubelet.service.requires/pp-hostd-gate.service"].endswith(
+        "/pp-hostd-gate.service"
+    )

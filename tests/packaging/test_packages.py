@@ -1,0 +1,83 @@
+"""What is in the packages, what they need, and what rpmlint says of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.packaging.guest import CHECKOUT
+
+AGENT, LEADER, ADMIN = (
+    "pp-hostd-0.1.0-1{}.noarch.rpm",
+    "pp-leader-0.1.0-1{}.noarch.rpm",
+    "pp-hostd-admin-0.1.0-1{}.noarch.rpm",
+)
+BUNDLED = ".bundled"
+
+
+def query(package: Path, *what: str) -> list[str]:
+    command = ["rpm", "--query", "--package", *what, str(package)]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
+
+
+def test_the_agent_s_package_holds_all_that_a_host_needs(rpms: Path) -> None:
+    files = query(rpms / AGENT.format(""), "--list")
+    for path in (
+        "/usr/bin/pp-hostd",
+        "/usr/lib/systemd/system/pp-hostd.service",
+        "/usr/lib/systemd/system/pp-hostd-gate.service",
+        "/usr/lib/systemd/system/sleep.target.d/50-pp-hostd.conf",
+        "/usr/lib/systemd/system-preset/90-pp-hostd.preset",
+        "/usr/lib/firewalld/services/pp-hostd.xml",
+        "/usr/share/bash-completion/completions/pp-hostd",
+        "/usr/share/man/man8/pp-hostd.8",
+        "/usr/share/man/man5/pp-hostd.toml.5",
+        "/etc/pp-hostd/conf.d",
+        "/var/lib/pp-hostd",
+    ):
+        assert path in files
+    assert query(rpms / AGENT.format(""), "--configfiles") == ["/etc/pp-hostd/pp-hostd.toml"]
+    assert not [path for path in files if "/tests" in path or "h11" in path]
+
+
+def test_every_module_is_shipped_with_its_byte_code(rpms: Path) -> None:
+    files = set(query(rpms / AGENT.format(BUNDLED), "--list"))
+    modules = [Path(path) for path in files if path.startswith("/usr/share/pp-hostd/") and path.endswith(".py")]
+    assert len(modules) > 200
+    for module in modules:
+        compiled = module.parent / "__pycache__" / f"{module.stem}.{sys.implementation.cache_tag}.pyc"
+        assert any(str(compiled).rpartition(".cpython")[0] in path for path in files), module
+
+
+def test_the_plain_package_requires_its_libraries_by_name_and_the_bundled_one_says_what_it_brings(rpms: Path) -> None:
+    plain = query(rpms / AGENT.format(""), "--requires")
+    assert {"python3-h11 >= 0.13", "python3-pyyaml >= 5.4", "python3-sdnotify >= 0.3"} <= set(plain)
+    bundled = rpms / AGENT.format(BUNDLED)
+    assert not [line for line in query(bundled, "--requires") if line.startswith("python3-")]
+    brought = [line for line in query(bundled, "--provides") if line.startswith("bundled(python3dist(")]
+    assert [line.partition(" = ")[0][20:-2] for line in brought] == ["h11", "pyyaml", "sdnotify", "tomli"]
+
+
+def test_the_leader_s_and_the_administrators_packages_require_the_agent_s(rpms: Path) -> None:
+    assert "pp-hostd = 0.1.0-1" in query(rpms / LEADER.format(""), "--requires")
+    assert "/usr/bin/pp-leader" in query(rpms / LEADER.format(""), "--list")
+    needed = query(rpms / ADMIN.format(""), "--requires")
+    assert {"python3-cryptography", "python3-kubernetes", "python3-pyroute2", "python3-requests"} <= set(needed)
+    assert query(rpms / ADMIN.format(""), "--list") == ["(contains no files)"]
+
+
+def test_rpmlint_has_nothing_to_say(rpms: Path) -> None:
+    packages = [str(rpms / name.format(kind)) for name in (AGENT, LEADER, ADMIN) for kind in ("", BUNDLED)]
+    command = ["rpmlint", "--config", str(CHECKOUT / "tests/packaging/rpmlint.toml"), "rpm.spec", *packages]
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=110)
+    said = [line for line in done.stdout.splitlines() if ": W: " in line or ": E: " in line]
+    assert (done.returncode, said) == (0, [])
+
+
+def test_the_man_pages_are_taken_without_a_warning(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "pp_hostd.manual", str(tmp_path)], check=True, timeout=60)
+    for page in sorted(tmp_path.glob("*.[58]")):
+        command = ["man", "--warnings", "--local-file", str(page)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (0, ""), page.name
