@@ -68,6 +68,9 @@ rpm: ## build the packages into build/rpms; BUNDLED=1 with the libraries inside,
 
 test-packages: $(STAMP) ## install the packages in containers, and all that may happen to them there (root; gets its tools by apt)
 	@$(BIN)/python -m tests.packaging.root
+	@packaging/make-rpm
+	@BUNDLED=1 packaging/make-rpm
+	@BUNDLED=1 RELEASE=2 packaging/make-rpm
 	$(BIN)/pytest tests/packaging $(ARGS)
 
 ignition: $(STAMP) ## write packaging/ignition/pp-hostd.ign from its Butane source (builds the translator with Go, once)

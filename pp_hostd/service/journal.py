@@ -58,21 +58,20 @@ class Journal:
         self._dropped = 0
         self.dropped_in_all = 0
 
-    def say(
-        self,
-        message: Message,
-        sentence: str,
-        priority: Priority = Priority.INFO,
-        *,
-        about: str = "",
-        **fields: object,
-    ) -> None:
-        """Write one line; each of `fields` becomes PP_HOSTD_<NAME>. `systemctl status` of the unit `about` shows it."""
+    def say(self, message: Message, sentence: str, priority: Priority = Priority.INFO, **fields: object) -> None:
+        """Write one line; each of `fields` becomes PP_HOSTD_<NAME>."""
+        self._say(message, sentence, priority, {f"PP_HOSTD_{name.upper()}": str(fields[name]) for name in fields})
+
+    def say_about(self, unit: str, message: Message, sentence: str, priority: Priority = Priority.INFO) -> None:
+        """Write one line that `systemctl status` of that unit shows too."""
+        self._say(message, sentence, priority, {"OBJECT_SYSTEMD_UNIT": unit})
+
+    def _say(self, message: Message, sentence: str, priority: Priority, fields: dict[str, str]) -> None:
         text = " ".join(sentence.split())
         if self._dropped:
             text += f" ({self._dropped} lines before this one could not be written)"
-            fields["dropped"] = self._dropped
-        if self._write(text, _entry(self._identifier, message, text, priority, about, fields), priority):
+            fields["PP_HOSTD_DROPPED"] = str(self._dropped)
+        if self._write(text, _entry(self._identifier, message, text, priority, fields), priority):
             self._dropped = 0
         else:
             self._dropped += 1
@@ -103,18 +102,13 @@ class Journal:
             return False
 
 
-def _entry(
-    identifier: str, message: Message, text: str, priority: Priority, about: str, fields: dict[str, object]
-) -> bytes:
-    ours = {f"PP_HOSTD_{name.upper()}": str(value) for name, value in fields.items()}
-    if about:
-        ours["OBJECT_SYSTEMD_UNIT"] = about
+def _entry(identifier: str, message: Message, text: str, priority: Priority, fields: dict[str, str]) -> bytes:
     entry = {
         "MESSAGE": text,
         "MESSAGE_ID": message.value,
         "PRIORITY": str(priority.value),
         "SYSLOG_IDENTIFIER": identifier,
-        **ours,
+        **fields,
     }
     return b"".join(_field(name, value) for name, value in entry.items())
 

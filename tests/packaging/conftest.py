@@ -1,8 +1,7 @@
-"""The packages, built once; a guest to install them in; and the site that an administrator would make of both."""
+"""The packages; a guest to install them in; and the site that an administrator would make of both."""
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,6 @@ import pytest
 
 from tests.packaging.guest import CHECKOUT, Guest, booted
 from tests.packaging.site import Site, prepared
-
-BUILD_SECONDS = 600
 
 
 @pytest.hookimpl(wrapper=True)
@@ -27,10 +24,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
 
 @pytest.fixture(scope="session")
 def rpms() -> Path:
-    """The directory with all of them: two releases with their libraries inside, and one without."""
-    for variables in (["BUNDLED=1"], ["BUNDLED=1", "RELEASE=2"], []):
-        command = ["make", "--silent", "rpm", *variables]
-        subprocess.run(command, cwd=CHECKOUT, check=True, timeout=BUILD_SECONDS, capture_output=True)
+    """The directory that `make test-packages` has built them into: inside a test there is no time for it."""
     return CHECKOUT / "build" / "rpms"
 
 

@@ -70,7 +70,8 @@ def test_restarting_upgrading_or_crashing_never_stops_the_kubelet_nor_lets_go_of
         ["rpm", "--upgrade", "--nodeps", *(f"/rpms/{package}.noarch.rpm" for package in UPGRADE)],
     ):
         guest.run(*accident)
-        agents.append(eventually(lambda: agent_of(guest) not in agents and agent_of(guest), f"after {accident}"))
+        eventually(lambda: agent_of(guest) not in agents, f"there is another agent after {accident}")
+        agents.append(agent_of(guest))
         eventually(lambda: "healthy" in guest.shows("pp-hostd.service", "StatusText"), "it is healthy", 60)
         assert guest.shows("pp-hostd.service", "NFileDescriptorStore") == "1"
         assert site.kubelet() == kubelet

@@ -63,7 +63,7 @@ def test_a_line_carries_its_id_its_priority_and_our_fields(tmp_path: Path) -> No
 def test_a_line_about_another_unit_is_shown_with_that_unit(tmp_path: Path) -> None:
     journal = Journal(str(tmp_path / "socket"))
     with journald(tmp_path / "socket") as far:
-        journal.say(Message.GATE_CLOSED, "it waits", about="kubelet.service")
+        journal.say_about("kubelet.service", Message.GATE_CLOSED, "it waits")
         assert fields(far.recv(65536))["OBJECT_SYSTEMD_UNIT"] == "kubelet.service"
     journal.close()
 

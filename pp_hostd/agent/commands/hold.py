@@ -49,7 +49,7 @@ class Teller:
         if sentence != self._told:
             complain(sentence)
             waits = f"{self.unit} waits for {GATE_UNIT}: {reason} See: pp-hostd gate status"
-            self._journal.say(Message.GATE_CLOSED, waits, Priority.WARNING, about=self.unit)
+            self._journal.say_about(self.unit, Message.GATE_CLOSED, waits, Priority.WARNING)
             self._told = sentence
         self._notify.judged(sentence)
 
