@@ -72,9 +72,9 @@ class Api:
         if route is None:
             return self._page(user, url.path)
         parameters = dict(parse_qsl(url.query, keep_blank_values=True))
-        if "dryRun" in parameters:
-            raise bad_request("the embedded API has no dry runs, and will not write instead")
         action = _action(request.method, route, parameters)
+        if "dryRun" in parameters and (action.verb, parameters["dryRun"]) != ("patch", "All"):
+            raise bad_request("the embedded API makes dry runs (All) of patches only, and will not write instead")
         self._access.check(user, action)
         kind = route.kind
         if kind is None:
@@ -83,7 +83,7 @@ class Api:
             return _text(*_NO_PAGE)
         _check_method(kind, route, request.method)
         if action.verb in ("create", "update", "patch"):
-            return self._write(kind, action, user, request)
+            return self._write(kind, action, user, request, dry="dryRun" in parameters)
         return self._read_or_delete(kind.resource, action, parameters, request.body, wake)
 
     def _page(self, user: User, path: str) -> Reply:
@@ -105,7 +105,7 @@ class Api:
         bookmarks = options.truth(parameters, "allowWatchBookmarks")
         return Stream(resource, self.store.watch(resource, wake, query), bookmarks, seconds)
 
-    def _write(self, kind: Kind, action: Action, user: User, request: Request) -> Reply:
+    def _write(self, kind: Kind, action: Action, user: User, request: Request, *, dry: bool) -> Reply:
         place = (kind.resource, action.namespace, action.name)
         wanted = options.MERGE_PATCH if action.verb == "patch" else options.JSON
         body = options.body(request.headers.get("content-type", ""), wanted, request.body)
@@ -114,8 +114,9 @@ class Api:
             nodes.check_write(user.node, action, old, merge_patch(old, body) if action.verb == "patch" else body)
         if action.verb == "create":
             return _json(201, self.store.create(kind.resource, action.namespace, body))
-        write = self.store.patch if action.verb == "patch" else self.store.update
-        return _json(200, write(*place, body, action.subresource))
+        if action.verb == "patch":
+            return _json(200, self.store.patch(*place, body, action.subresource, dry=dry))
+        return _json(200, self.store.update(*place, body, action.subresource))
 
 
 def _json(status: int, body: Object) -> Reply:

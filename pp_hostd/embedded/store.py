@@ -5,7 +5,8 @@ come from outside, so the same calls give the same results. Objects are kept as 
 is the caller's own, never the store's.
 
 Not here, because on a real cluster other programs do it: garbage collection (see `garbage`), the emptying of
-namespaces, scheduling, kubelets. Not here at all: dry runs, server-side apply, field ownership, schemas.
+namespaces, scheduling, kubelets. Not here at all: dry runs of anything but patches, server-side apply, field ownership,
+schemas.
 """
 
 from __future__ import annotations
@@ -95,8 +96,10 @@ class Store:
         pre.check_uid(resource, old, obj)
         return self._replace(table, key, old, obj, subresource)
 
-    def patch(self, resource: Resource, namespace: str, name: str, patch: Any, subresource: str = "") -> Object:
-        """Change the object, or (subresource `status`) its status, by a merge-patch."""
+    def patch(
+        self, resource: Resource, namespace: str, name: str, patch: Any, subresource: str = "", *, dry: bool = False
+    ) -> Object:
+        """Change the object, or (subresource `status`) its status, by a merge-patch; `dry`: all but the storing."""
         table = self._tables[resource]
         if not isinstance(patch, dict):
             raise bad_request("error decoding patch: it must be an object")
@@ -105,7 +108,7 @@ class Store:
         merged = merge_patch(old, patch)
         pre.check_merged(table.kind, merged)
         pre.check_name(name, merged)
-        return self._replace(table, key, old, pre.placed(table.kind, namespace, merged), subresource)
+        return self._replace(table, key, old, pre.placed(table.kind, namespace, merged), subresource, dry=dry)
 
     def delete(self, resource: Resource, namespace: str, name: str, options: DeleteOptions = _PLAINLY) -> Object:
         """Delete it, or mark it while finalizers or a grace period keep it.
@@ -152,7 +155,9 @@ class Store:
         for table in self._tables.values():
             table.history.forget(revision)
 
-    def _replace(self, table: Table, key: Key, old: Object, wanted: Object, subresource: str) -> Object:
+    def _replace(
+        self, table: Table, key: Key, old: Object, wanted: Object, subresource: str, *, dry: bool = False
+    ) -> Object:
         pre.check_version(table.kind, old, wanted)
         pre.check_immutable(table.kind.resource, old, wanted)
         stored = lifecycle.tidy(table.kind, old)
@@ -160,9 +165,10 @@ class Store:
         validation.check(table.kind, new, stored)
         if new == stored:
             return old
-        if not lifecycle.is_over(table.kind, new):
-            return table.put(key, new, self._next_revision())
-        table.remove(key, self._next_revision())
+        if not dry:
+            if not lifecycle.is_over(table.kind, new):
+                return table.put(key, new, self._next_revision())
+            table.remove(key, self._next_revision())
         return {**new, "metadata": {**new["metadata"], "resourceVersion": old["metadata"]["resourceVersion"]}}
 
     def _next_revision(self) -> int:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from pp_hostd.kube.client import ApiClient, Json
+from pp_hostd.kube.client import MERGE_PATCH, ApiClient, Json
 from pp_hostd.kube.resources import BARE_METAL_HOSTS, CONFIG_MAPS, JOBS, NODES, OPENSHIFT_MACHINES, PODS, Resource
 from tests.contract.objects import KINDS, annotate, annotations_of, config_map, label, sample, uid_of, version_of
 from tests.contract.refusals import BAD_REQUEST, CONFLICT, INVALID, NOT_FOUND, refused
@@ -22,6 +22,23 @@ async def test_a_patch_sets_what_it_names_and_keeps_the_rest(client: ApiClient, 
     patched = await client.patch(NODES, unique, annotate(changed="2", added="3"))
     assert annotations_of(patched) == {"kept": "1", "changed": "2", "added": "3"}
     assert patched["metadata"]["labels"] == {"rack": "7"} and patched["spec"] == created["spec"]
+
+
+async def test_a_dry_run_is_answered_as_if_it_were_done_and_changes_nothing(
+    client: ApiClient, node_body: Json, unique: str
+) -> None:
+    created = await client.create(NODES, node_body)
+    target = f"{NODES.path(name=unique)}?dryRun=All"
+    answered = await client.request("PATCH", target, annotate(changed="2"), MERGE_PATCH)
+    assert annotations_of(answered) == {"kept": "1", "changed": "2"}
+    assert await client.get(NODES, unique) == created
+
+
+async def test_a_dry_run_is_refused_where_the_write_would_be(client: ApiClient, node_body: Json, unique: str) -> None:
+    await client.create(NODES, node_body)
+    stale = {"metadata": {"resourceVersion": "1", **annotate(changed="2")["metadata"]}}
+    with refused(CONFLICT):
+        await client.request("PATCH", f"{NODES.path(name=unique)}?dryRun=All", stale, MERGE_PATCH)
 
 
 async def test_null_removes_a_key(client: ApiClient, node_body: Json, unique: str) -> None:

@@ -145,7 +145,7 @@ async def test_a_method_that_is_not_served_is_not_allowed(store: Store, contexts
         assert await client.status() == 405
 
 
-async def test_a_dry_run_is_refused_and_not_run_in_earnest(store: Store, contexts: Tls) -> None:
+async def test_a_dry_run_of_a_creation_is_refused_and_not_run_in_earnest(store: Store, contexts: Tls) -> None:
     async with running(store, contexts) as port, connected(port, contexts) as client:
         body = json.dumps(config_map("dry")).encode()
         client.send("POST", f"{CONFIG_MAPS_PATH}?dryRun=All", body, "Content-Type: application/json")
