@@ -28,6 +28,7 @@ from pp_hostd.agent.driver import Driver
 from pp_hostd.agent.hands import AgentHands
 from pp_hostd.agent.history import History
 from pp_hostd.agent.in_force import InForce, at_start, reloaded
+from pp_hostd.agent.knock_server import KnockServer
 from pp_hostd.agent.orders import Orders
 from pp_hostd.agent.peer_server import PeerServer
 from pp_hostd.agent.recall import recall
@@ -43,6 +44,7 @@ from pp_hostd.agent.witness import Witness
 from pp_hostd.errors import UserError
 from pp_hostd.model.bond import Gate, GateHeld
 from pp_hostd.model.promise import WatchdogKind
+from pp_hostd.model.roster import Member
 from pp_hostd.model.verdict import Verdict
 from pp_hostd.service.http_port import HttpPort
 from pp_hostd.service.journal import Journal, Message, Priority
@@ -282,7 +284,8 @@ class Daemon:
 
     def _listeners(self) -> Iterator[Coroutine[Any, Any, None]]:
         peers, agent = self.driver.settings.peers, self.driver.settings.agent
-        port = HttpPort(self._peers.respond)
+        knocks = KnockServer(agent.node_name, self._peers, self._member, peers.port, clock, time.time)
+        port = HttpPort(knocks.respond)
         yield serve("the peer port", partial(port.listen, peers.address, peers.port), port.close, self._complain)
         if agent.metrics_port:
             metrics = HttpPort(MetricsServer(self._metrics, self._showing.health).respond)
@@ -291,6 +294,11 @@ class Daemon:
         orders = Orders(self.senses, self.driver, self._files, self._journal, self._report)
         control = ControlSocket(self._files.run_directory, orders.answer)
         yield serve("the control socket", control.listen, control.close, self._complain)
+
+    def _member(self, name: str) -> Member | None:
+        rosters = self.senses.current_rosters
+        electorate = None if rosters.newest is None else rosters.electorate(rosters.newest.version)
+        return None if electorate is None else electorate.member(name)
 
     def _complain(self, sentence: str) -> None:
         self._journal.say(Message.TROUBLE, sentence, Priority.ERROR)

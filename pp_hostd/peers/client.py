@@ -51,7 +51,8 @@ async def ask(
     exchange = Exchange(question, peer.name, os.urandom(16).hex())
     try:
         with Deadline(deadline_seconds):
-            status, headers, body = await _exchanged(peer.address, port, exchange, keyring)
+            path, lines = exchange.question.about.path, exchange.headers(keyring)
+            status, headers, body = await exchanged(peer.address, port, path, lines)
     except (TimedOut, OSError, h11.RemoteProtocolError, Garbage) as error:
         error.__traceback__ = None  # its frames hold asyncio's future, which holds the error: a cycle
         return Silence(from_exception(error)[1])
@@ -59,15 +60,16 @@ async def ask(
     return Silence(str(answer)) if isinstance(answer, Unreadable) else answer
 
 
-async def _exchanged(address: str, port: int, exchange: Exchange, keyring: Keyring) -> Reply:
+async def exchanged(address: str, port: int, target: str, headers: list[tuple[bytes, bytes]]) -> Reply:
+    """One request and its reply, over a connection of their own. The caller keeps a deadline."""
     loop = asyncio.get_running_loop()
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as sock:
         await loop.sock_connect(sock, (address, port))
         http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)
         host = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
-        lines = [(b"Host", host.encode()), (b"Connection", b"close"), *exchange.headers(keyring)]
-        request = h11.Request(method="GET", target=exchange.question.about.path, headers=lines)
+        lines = [(b"Host", host.encode()), (b"Connection", b"close"), *headers]
+        request = h11.Request(method="GET", target=target, headers=lines)
         await loop.sock_sendall(sock, (http.send(request) or b"") + (http.send(h11.EndOfMessage()) or b""))
         return await _reply(loop, sock, http)
 
