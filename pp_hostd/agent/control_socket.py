@@ -26,6 +26,8 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "maintenance-on": ("who", "why", "until"),
     "maintenance-off": ("who",),
     "gate-open": ("who",),
+    "test-reset": ("who",),
+    "test-watchdog": ("who",),
 }
 """Each command and what comes with it; `until` is a time, all else one line of text."""
 ROOT = 0

@@ -6,8 +6,6 @@ Single-threaded: whatever waits does so in the event loop, and the loop's turns 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import fcntl
 import gc
 import os
 import signal
@@ -29,6 +27,7 @@ from pp_hostd.agent.hands import AgentHands
 from pp_hostd.agent.history import History
 from pp_hostd.agent.in_force import InForce, at_start, reloaded
 from pp_hostd.agent.knock_server import KnockServer
+from pp_hostd.agent.only_one import only_one
 from pp_hostd.agent.orders import Orders
 from pp_hostd.agent.peer_server import PeerServer
 from pp_hostd.agent.recall import recall
@@ -43,6 +42,7 @@ from pp_hostd.agent.state import StateFiles
 from pp_hostd.agent.witness import Witness
 from pp_hostd.errors import UserError
 from pp_hostd.model.bond import Gate, GateHeld
+from pp_hostd.model.memory import Decision
 from pp_hostd.model.promise import WatchdogKind
 from pp_hostd.model.roster import Member
 from pp_hostd.model.verdict import Verdict
@@ -63,7 +63,7 @@ clock = partial(time.clock_gettime, time.CLOCK_BOOTTIME)
 def run(config_path: str) -> int:
     """The command `pp-hostd run`."""
     files = StateFiles()
-    with _only_one(files.run_directory):
+    with only_one(files.run_directory):
         try:
             in_force = at_start(config_path, files, boot_id(), clock())
         except UserError as error:
@@ -83,23 +83,6 @@ def _pause(sentence: str) -> None:
         notify.judged(sentence)
         notify.close()
         time.sleep(PAUSE_SECONDS)
-
-
-@contextlib.contextmanager
-def _only_one(directory: str) -> Iterator[None]:
-    """Two daemons would share a watchdog and a promise."""
-    try:
-        os.makedirs(directory, 0o700, exist_ok=True)
-        descriptor = os.open(os.path.join(directory, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise UserError(f"{error.filename}: can't be made ({error.strerror})", "It runs as root, by systemd.") from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError:
-        raise UserError("pp-hostd runs already on this host", "See: systemctl status pp-hostd") from None
-    finally:
-        os.close(descriptor)
 
 
 class Daemon:
@@ -265,6 +248,12 @@ class Daemon:
         self._leaving = True
         self.senses.wake.set()
 
+    def _reset_by_order(self, cause: str, watchdog_only: bool) -> None:
+        """A person's decision is carried out like a judgement's, which is as final."""
+        self._hands.watchdog_only = watchdog_only
+        self.driver.memory = replace(self.driver.memory, inquiry=None, decision=Decision(clock(), cause, None))
+        self.senses.wake.set()
+
     def _reload(self) -> None:
         self._notify.reloading()
         try:
@@ -291,7 +280,7 @@ class Daemon:
             metrics = HttpPort(MetricsServer(self._metrics, self._showing.health).respond)
             listen = partial(metrics.listen, agent.metrics_address, agent.metrics_port)
             yield serve("the metrics port", listen, metrics.close, self._complain)
-        orders = Orders(self.senses, self.driver, self._files, self._journal, self._report)
+        orders = Orders(self.senses, self.driver, self._files, self._journal, self._report, self._reset_by_order)
         control = ControlSocket(self._files.run_directory, orders.answer)
         yield serve("the control socket", control.listen, control.close, self._complain)
 

@@ -10,7 +10,7 @@ from typing import Any, Callable
 
 from pp_hostd.agent.act.aside import aside
 from pp_hostd.agent.act.gate import GateFiles
-from pp_hostd.agent.act.reset import SYNC_SECONDS, DryReset, Reset
+from pp_hostd.agent.act.reset import SYNC_SECONDS, WATCHDOG_GRACE_SECONDS, DryReset, Reset
 from pp_hostd.agent.act.watchdog import Watchdog, acquire
 from pp_hostd.agent.act.watchdog_device import CARD_RESET, Trouble
 from pp_hostd.agent.driver import News
@@ -36,7 +36,8 @@ from pp_hostd.timing import TWO_GAPS
 
 
 class AgentHands:
-    """`watchdog` is the one that is armed. `troubles` are what went wrong last, by what was tried."""
+    """`watchdog` is the one that is armed. `troubles` are what went wrong last, by what was tried. `watchdog_only`: a
+    person wants to see whether the watchdog resets the host, so nothing else does, before it should have."""
 
     def __init__(
         self,
@@ -58,6 +59,7 @@ class AgentHands:
     ) -> None:
         self.settings, self.keyring = settings, keyring
         self.watchdog: Watchdog | None = None
+        self.watchdog_only = False
         self.troubles: dict[str, str] = {}
         self.last_boot, self._last_boot_told = last_boot, last_boot_told
         self._node, self._boot, self._clock = node, boot, clock
@@ -119,11 +121,16 @@ class AgentHands:
             return
         self._decided = decision
         record = ending(self._boot, decision.cause, decision.id).render()
-        self._reset.begin(self.watchdog, record, partial(self._start_commit, decision, bond))
+        pause_seconds = SYNC_SECONDS
+        if self.watchdog_only and self.watchdog is not None:
+            self._reset.leave_to_watchdog(record)
+            pause_seconds = self.watchdog.timeout_seconds + WATCHDOG_GRACE_SECONDS
+        else:
+            self._reset.begin(self.watchdog, record, partial(self._start_commit, decision, bond))
         self._journal.say(Message.RESETTING, decision.cause, Priority.CRITICAL, id=decision.id)
         # Not by the event loop, which whatever went wrong on this host may hold up.
         signal.signal(signal.SIGALRM, lambda *_: self._finish_reset())
-        signal.setitimer(signal.ITIMER_REAL, SYNC_SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, pause_seconds)
 
     def _finish_reset(self) -> None:
         self._journal.say(Message.RESETTING, self._reset.finish(), Priority.CRITICAL)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Callable
 
 from pp_hostd.agent.act.aside import aside
+from pp_hostd.agent.act.reset import ordered_by
 from pp_hostd.agent.driver import Driver
 from pp_hostd.agent.senses import AgentSenses
 from pp_hostd.agent.state import StateFiles
@@ -17,6 +18,7 @@ from pp_hostd.model.bond import Gate
 from pp_hostd.model.control import Maintenance, parse_control
 from pp_hostd.model.keys import CONTROL, MAINTENANCE, NAMESPACE
 from pp_hostd.model.moment import render_moment
+from pp_hostd.model.promise import WatchdogKind
 from pp_hostd.model.record import render
 from pp_hostd.service.journal import Journal, Message, Priority
 
@@ -35,9 +37,11 @@ class Orders:
         files: StateFiles,
         journal: Journal,
         report: Callable[[], Json],
+        reset: Callable[[str, bool], None],
     ) -> None:
+        """`reset(cause, watchdog_only)` begins a reset at the next judgement."""
         self._senses, self._driver, self._files, self._journal = senses, driver, files, journal
-        self._report = report
+        self._report, self._reset = report, reset
 
     async def answer(self, command: str, arguments: Mapping[str, Any]) -> Json:
         if command == "status":
@@ -48,6 +52,8 @@ class Orders:
             return await self._maintenance_off(arguments)
         if command == "gate-open":
             return await self._gate_open(arguments)
+        if command in ("test-reset", "test-watchdog"):
+            return self._test_reset(arguments, command == "test-watchdog")
         raise UserError(f"this daemon knows no command {command!a}", "Is the command newer than the daemon?")
 
     async def _maintenance_on(self, arguments: Mapping[str, Any]) -> Json:
@@ -104,6 +110,19 @@ class Orders:
             f"the gate stays closed: {self._driver.bond.trouble or self._driver.waiting_for}",
             'The Node may still say "gate closed", and so its workloads may be started elsewhere at any time.',
         )
+
+    def _test_reset(self, arguments: Mapping[str, Any], watchdog_only: bool) -> Json:
+        """A person's order is no condemnation: it has no id, and nothing is committed on the Node (rule 7)."""
+        decision, armed = self._driver.memory.decision, self._driver.bond.watchdog
+        if self._driver.settings.agent.mode == "dry-run":
+            raise UserError("a dry run resets nothing", 'Set agent.mode = "enforce" and restart pp-hostd.')
+        if decision is not None:
+            raise UserError(f"this host is being reset already: {decision.cause}")
+        if watchdog_only and (armed is None or armed.kind is WatchdogKind.SOFTWARE_ONLY):
+            raise UserError("no watchdog is armed that could do it alone", "See: pp-hostd status")
+        self._reset(ordered_by(str(arguments.get("who") or "somebody")[:200], watchdog_only), watchdog_only)
+        how = "its watchdog is fed no more, and nothing else resets it" if watchdog_only else "resetting this host"
+        return {"sentence": f"{how}{'' if armed else '; no watchdog is armed, so software alone does it'}"}
 
     async def _until(self, done: Callable[[], bool]) -> None:
         for _ in range(int(PATIENCE_SECONDS / STEP_SECONDS)):

@@ -30,6 +30,8 @@ class Behaviour:
     """Without it, any close stops the device."""
     nowayout: bool = False
     """Nothing stops it once it runs."""
+    fires: bool = True
+    """If not, it does all that a watchdog does but that."""
     tells_time_left: bool = True
     boot_status: int = 0
     permitted: bool = True
@@ -56,7 +58,7 @@ class Device:
 
     @property
     def fires_at(self) -> float:
-        return self.fed_at + self.timeout_seconds if self.is_armed else float("inf")
+        return self.fed_at + self.timeout_seconds if self.is_armed and self.behaviour.fires else float("inf")
 
     def open(self, pid: int) -> None:
         if not self.behaviour.permitted:

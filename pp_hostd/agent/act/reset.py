@@ -13,6 +13,13 @@ SYSRQ = "/proc/sysrq-trigger"
 RESTART = 0x01234567
 SYNC_SECONDS = 0.5
 """The short, bounded pause in which the disks are synced and the Node may take its record."""
+WATCHDOG_GRACE_SECONDS = 5.0
+"""A watchdog that is to do it alone and has not by then, after its timeout, is helped by software."""
+
+
+def ordered_by(who: str, watchdog_only: bool) -> str:
+    """The cause of a reset that a person has ordered; it completes "the last boot ended because ..."."""
+    return f"{who} ordered a test {'of its watchdog alone' if watchdog_only else 'reset'}"
 
 
 class Reset:
@@ -41,6 +48,11 @@ class Reset:
         if watchdog is not None:
             watchdog.shorten()
         self._write_records(record.encode(), start_node_record)
+        self._press(b"s")
+
+    def leave_to_watchdog(self, record: str) -> None:
+        """Record and sync, and nothing that hastens the watchdog: whether it fires in time is what is to be seen."""
+        self._write_records(record.encode(), lambda: None)
         self._press(b"s")
 
     def finish(self) -> str:
@@ -80,6 +92,9 @@ class DryReset:
     troubles: tuple[str, ...] = ()
 
     def begin(self, watchdog: Watchdog | None, record: str, start_node_record: Callable[[], None]) -> None:
+        pass
+
+    def leave_to_watchdog(self, record: str) -> None:
         pass
 
     def finish(self) -> str:
