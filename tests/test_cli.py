@@ -72,6 +72,8 @@ OF_THE_AGENT = [
     ["maintenance", "on"],
     ["maintenance", "off"],
     ["maintenance", "status"],
+    ["doctor"],
+    ["test-reset"],
     ["simulate"],
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ class Seen:
     device: str
     exists: bool
     identity: str | None
+    driver: str | None
     state: str | None
     timeout_seconds: int | None
     time_left_seconds: int | None
@@ -27,6 +29,7 @@ class Seen:
     max_timeout_seconds: int | None
     boot_status: int | None
     nowayout: int | None
+    options: int | None
     holders: tuple[str, ...]
     note: str = UNOPENED
 
@@ -37,6 +40,7 @@ def query(device: str, sysfs: str = SYSFS, proc: str = PROC) -> Seen:
         device=device,
         exists=os.path.exists(device),
         identity=_attribute(entry, "identity"),
+        driver=_driver(entry),
         state=_attribute(entry, "state"),
         timeout_seconds=_number(entry, "timeout"),
         time_left_seconds=_number(entry, "timeleft"),
@@ -44,6 +48,7 @@ def query(device: str, sysfs: str = SYSFS, proc: str = PROC) -> Seen:
         max_timeout_seconds=_number(entry, "max_timeout"),
         boot_status=boot_status(device, sysfs),
         nowayout=_number(entry, "nowayout"),
+        options=_flags(entry, "options"),
         holders=holders(device, proc),
     )
 
@@ -57,6 +62,17 @@ def entry_of(device: str, sysfs: str) -> str:
     """The directory of the device in sysfs, which need not be there."""
     real = os.path.realpath(device)
     return os.path.join(sysfs, os.path.basename(ALIASES.get(real, real)))
+
+
+def same_device(one: str, other: str) -> bool:
+    """Whether both are names of one watchdog."""
+    first, second = (ALIASES.get(real, real) for real in map(os.path.realpath, (one, other)))
+    return first == second
+
+
+def all_known(sysfs: str = SYSFS) -> list[str]:
+    """Every watchdog of the kernel, as "watchdog0 (iTCO_wdt)"."""
+    return [f"{name} ({_attribute(os.path.join(sysfs, name), 'identity') or 'unnamed'})" for name in _names(sysfs)]
 
 
 def with_identity(identity: str, sysfs: str) -> str | None:
@@ -99,6 +115,19 @@ def _command(proc: str, pid: int) -> str:
 def _number(directory: str, name: str) -> int | None:
     text = _attribute(directory, name)
     return int(text) if text and text.isdecimal() else None
+
+
+def _flags(directory: str, name: str) -> int | None:
+    """A number in hexadecimal digits; older kernels do not show it."""
+    text = _attribute(directory, name) or ""
+    return int(text, 16) if re.fullmatch("0x[0-9a-fA-F]{1,8}", text) else None
+
+
+def _driver(entry: str) -> str | None:
+    try:
+        return os.path.basename(os.readlink(os.path.join(entry, "device", "driver")))
+    except OSError:
+        return None
 
 
 def _attribute(directory: str, name: str) -> str | None:

@@ -18,6 +18,8 @@ def add(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
     _add_query_watchdog(commands, config_path)
     _add_gate(commands, config_path)
     _add_maintenance(commands)
+    _add_doctor(commands, config_path)
+    _add_test_reset(commands, config_path)
 
 
 def _add_run(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
@@ -117,6 +119,39 @@ def _add_maintenance(commands: argparse._SubParsersAction[Any]) -> None:
     )
     _json(status)
     status.set_defaults(command=_command("maintenance", "status"))
+
+
+def _add_doctor(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
+    doctor = _parser(
+        commands,
+        "doctor",
+        "check all that this host's protection rests on, and say what to do about what is wrong",
+        "Changes nothing, opens no watchdog, and takes a minute at most. Exit code 1: something has failed; warnings "
+        "do not count. Not as root it checks what it may.",
+    )
+    doctor.add_argument(
+        "--peers", metavar="K", type=int, default=3, help="so many peers, chosen at random, are asked; default: 3"
+    )
+    _json(doctor)
+    _config(doctor, config_path)
+    doctor.set_defaults(command=_command("doctor", "doctor"))
+
+
+def _add_test_reset(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
+    reset = _parser(
+        commands,
+        "test-reset",
+        "really reset this host, as a judgement would: for a maintenance window",
+        "Without --yes-reset-this-host it says what would happen, does nothing, and ends with exit code 2.",
+    )
+    reset.add_argument("--yes-reset-this-host", action="store_true", help="needed: all that runs here is killed")
+    reset.add_argument(
+        "--watchdog-only",
+        action="store_true",
+        help="stop feeding the watchdog and wait: shows that it, and not only software, resets this host",
+    )
+    _config(reset, config_path)
+    reset.set_defaults(command=_command("reset_host", "reset_host"))
 
 
 def _parser(commands: argparse._SubParsersAction[Any], name: str, text: str, epilog: str = "") -> Any:

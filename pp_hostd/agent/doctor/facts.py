@@ -1,0 +1,169 @@
+"""All that the probes may find out, as values. What could not be found out is `NotKnown`, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pp_hostd.agent.act.watchdog_look import Seen
+from pp_hostd.config import Loaded
+from pp_hostd.config_error import ConfigError
+from pp_hostd.kube.outcome import ApiError
+from pp_hostd.model.evidence import PeerAnswered
+from pp_hostd.model.roster import Electorate, Member
+from pp_hostd.model.settings import Settings
+from pp_hostd.peers.client import Silence
+from pp_hostd.peers.knocking import Heard
+from pp_hostd.peers.signing import Keyring
+
+Properties = Mapping[str, str]
+"""What `systemctl show` prints about one unit, or about systemd itself."""
+
+
+@dataclass(frozen=True)
+class NotKnown:
+    """`advice` is what to do in order to know."""
+
+    why: str
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class DaemonFacts:
+    """`pid` is 0 when it does not run; `report` is what it says; the rest is of its process, None if unknown."""
+
+    pid: int = 0
+    report: Mapping[str, Any] | NotKnown = NotKnown("the daemon does not run")
+    locked_limit: str | None = None
+    locked_kib: int | None = None
+
+
+@dataclass(frozen=True)
+class KernelFacts:
+    """None is unknown, or a kernel without it."""
+
+    panic_seconds: int | None = None
+    sysrq_mask: int | None = None
+    sysrq_trigger: bool = False
+    crash_kernel_loaded: bool | None = None
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A process of another program that resets hosts, or feeds watchdogs."""
+
+    program: str
+    pid: int
+
+
+@dataclass(frozen=True)
+class SystemdFacts:
+    """`manager` is systemd itself, `units` go by their names."""
+
+    manager: Properties
+    units: Mapping[str, Properties]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One call that the agent needs, really tried. `right` is how RBAC names it; no error: it was granted."""
+
+    check: str
+    right: str
+    error: ApiError | NotKnown | None = None
+
+
+@dataclass(frozen=True)
+class Expiring:
+    """A certificate or token, and when it ends. `renewed`: it stands in a file, which others renew in time."""
+
+    check: str
+    what: str
+    ends_wallclock: datetime | NotKnown
+    renewed: bool = False
+
+
+@dataclass(frozen=True)
+class AccessFacts:
+    """`trouble` is why the kubeconfig can't be used at all; `exposed` how others may read it."""
+
+    path: str
+    trouble: str = ""
+    hint: str = ""
+    exposed: str = ""
+    attempts: tuple[Attempt, ...] = ()
+    expiring: tuple[Expiring, ...] = ()
+
+
+@dataclass(frozen=True)
+class RosterFacts:
+    """The newest roster, and whether it was read from the API just now or was kept by the daemon."""
+
+    electorate: Electorate
+    kept: bool
+
+
+@dataclass(frozen=True)
+class Link:
+    name: str
+    is_up: bool
+    has_carrier: bool
+    is_hardware: bool
+    addresses: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class KeyFacts:
+    """`owner` is the user id that the file belongs to. A keyring without keys signs nothing."""
+
+    path: str
+    keyring: Keyring
+    owner: int
+
+
+@dataclass(frozen=True)
+class PeerFacts:
+    """What came of each peer: of a signed question, of a knock, and of an unsigned question over plain HTTP (the status
+    of the reply). `heard_by`: who would have taken the connection back."""
+
+    asked: tuple[Member, ...]
+    answers: Mapping[str, PeerAnswered]
+    knocks: Mapping[str, Heard | Silence]
+    unsigned: Mapping[str, int | str] | NotKnown
+    heard_by: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Everything. Of `settings` only those that were read count; a broken configuration has none."""
+
+    now_wallclock: datetime
+    loaded: Loaded | ConfigError | NotKnown
+    node: str
+    daemon: DaemonFacts | NotKnown
+    watchdog: Seen | NotKnown
+    other_watchdogs: Sequence[str]
+    rivals: Sequence[Rival] | NotKnown
+    kernel: KernelFacts | NotKnown
+    systemd: SystemdFacts | NotKnown
+    access: AccessFacts | NotKnown
+    roster: RosterFacts | NotKnown
+    links: Sequence[Link] | NotKnown
+    key: KeyFacts | NotKnown
+    peers: PeerFacts | NotKnown
+
+    @property
+    def settings(self) -> Settings | None:
+        return self.loaded.settings if isinstance(self.loaded, Loaded) else None
+
+    @property
+    def report(self) -> Mapping[str, Any]:
+        """What the daemon says; empty when it says nothing."""
+        found = self.daemon.report if isinstance(self.daemon, DaemonFacts) else None
+        return {} if found is None or isinstance(found, NotKnown) else found
+
+    @property
+    def own_member(self) -> Member | None:
+        return self.roster.electorate.member(self.node) if isinstance(self.roster, RosterFacts) else None

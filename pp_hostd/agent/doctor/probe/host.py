@@ -1,0 +1,91 @@
+"""What /proc and /sys tell: the daemon's process, other programs that fence, and what the kernel does in trouble."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import struct
+
+from pp_hostd.agent.commands.daemon_link import Down, report
+from pp_hostd.agent.control_socket import NAME
+from pp_hostd.agent.doctor.facts import DaemonFacts, KernelFacts, NotKnown, Rival
+from pp_hostd.agent.state import RUN_DIRECTORY
+from pp_hostd.errors import UserError
+
+CONNECT_SECONDS = 5.0
+MAX_BYTES = 65536
+SYSRQ_TRIGGER = "sysrq-trigger"
+RIVALS = {
+    "sbd": "sbd",
+    "watchdog": "watchdog",
+    "watchdogd": "watchdogd",
+    "wdmd": "wdmd",
+    "self-node-remed": "self-node-remediation",
+}
+"""By the name of the process, of which the kernel keeps 15 characters."""
+RIVAL_ARGUMENTS = {"self-node-remediation": "self-node-remediation", "poison-pill": "poison-pill"}
+"""In containers programs have names that say little: these tell by their path or arguments."""
+
+
+def daemon(proc: str = "/proc") -> DaemonFacts:
+    pid = _daemon_pid()
+    if not pid:
+        return DaemonFacts()
+    limits, status = _text(f"{proc}/{pid}/limits"), _text(f"{proc}/{pid}/status")
+    limit = re.search(r"^Max locked memory +(\S+)", limits, re.MULTILINE)
+    locked = re.search(r"^VmLck:\s+([0-9]+) kB", status, re.MULTILINE)
+    try:
+        said = report()
+    except (Down, UserError) as error:
+        return DaemonFacts(pid, NotKnown(str(error)))
+    return DaemonFacts(pid, said, limit and limit[1], int(locked[1]) if locked else None)
+
+
+def _daemon_pid() -> int:
+    """Whoever listens on the control socket; 0 for nobody."""
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(CONNECT_SECONDS)
+        try:
+            sock.connect(os.path.join(RUN_DIRECTORY, NAME))
+        except PermissionError:
+            raise UserError("only root may ask the daemon", "Run this as root.") from None
+        except OSError:
+            return 0
+        return int(struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0])
+
+
+def rivals(proc: str = "/proc") -> list[Rival]:
+    pids = sorted(int(name) for name in os.listdir(proc) if name.isdecimal())
+    return [Rival(program, pid) for pid in pids for program in [_rival(proc, pid)] if program]
+
+
+def _rival(proc: str, pid: int) -> str:
+    first, *_ = _text(f"{proc}/{pid}/cmdline").split("\0")
+    if not first:  # a thread of the kernel's, which has a watchdogd of its own
+        return ""
+    by_name = RIVALS.get(_text(f"{proc}/{pid}/comm").strip(), "")
+    return by_name or next((program for word, program in RIVAL_ARGUMENTS.items() if word in first), "")
+
+
+def kernel(proc: str = "/proc", sys: str = "/sys") -> KernelFacts:
+    loaded = _number(f"{sys}/kernel/kexec_crash_loaded")
+    return KernelFacts(
+        panic_seconds=_number(f"{proc}/sys/kernel/panic"),
+        sysrq_mask=_number(f"{proc}/sys/kernel/sysrq"),
+        sysrq_trigger=os.path.exists(f"{proc}/{SYSRQ_TRIGGER}"),
+        crash_kernel_loaded=None if loaded is None else bool(loaded),
+    )
+
+
+def _number(path: str) -> int | None:
+    text = _text(path).strip()
+    return int(text) if re.fullmatch("-?[0-9]{1,9}", text) else None
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(MAX_BYTES)
+    except OSError:
+        return ""
