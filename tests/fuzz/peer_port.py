@@ -15,9 +15,11 @@ from collections import Counter
 from random import Random
 from typing import Any
 
+from pp_hostd.agent.knock_server import STRANGER, KnockServer
 from pp_hostd.agent.peer_server import PeerServer
 from pp_hostd.agent.witness import Witness
 from pp_hostd.model.answer import Answer, Health
+from pp_hostd.peers.knock import PATH, Knock
 from pp_hostd.peers.message import SIGNATURE, Exchange, MachineReference, Question, parse_reply
 from pp_hostd.peers.signing import UNSIGNED, Keyring
 from pp_hostd.service.http_connection import HEAD_BYTES
@@ -29,6 +31,7 @@ from tests.peers.talk import KEYRING, healthy_read, request
 
 SOUND = 3000  # more than the nonces that a port remembers
 TURNS = 30
+KNOCK_EVERY = 5
 MAX_REPLY_BYTES = 600
 Outcomes = Counter[str]
 
@@ -42,7 +45,8 @@ class Fuzzer:
         self._answers = [_answer(exchange) for exchange in self._exchanges]
         self._ports = {keyring: _port(keyring) for keyring in (KEYRING, UNSIGNED)}
         self._requests = {
-            keyring: [request(exchange, keyring) for exchange in self._exchanges] for keyring in self._ports
+            keyring: [_request(number, exchange, keyring) for number, exchange in enumerate(self._exchanges)]
+            for keyring in self._ports
         }
         self._nonces = {exchange.nonce for exchange in self._exchanges}
         self._trouble: list[dict[str, Any]] = []
@@ -83,6 +87,7 @@ class Fuzzer:
             assert head.startswith(b"HTTP/1.1 ") and len(head) + len(body) < MAX_REPLY_BYTES, "it is no short reply"
             status = head[9:12].decode()
             self.outcomes[f"request: {status}"] += 1
+            self.outcomes["knock: heard"] += body == STRANGER.body
             if status == "200" and keyring is KEYRING:
                 assert json.loads(body)["nonce"] in self._nonces, "it answers what nobody signed"
 
@@ -109,6 +114,15 @@ def _exchange(number: int) -> Exchange:
     return Exchange(Question(about, f"worker-{number % 50}"), "peer", f"nonce-{number}")
 
 
+def _request(number: int, exchange: Exchange, keyring: Keyring) -> bytes:
+    """A question, or now and then a knock."""
+    if number % KNOCK_EVERY:
+        return request(exchange, keyring)
+    lines = Knock(exchange.question.asked_by, "peer", exchange.nonce).headers(keyring)
+    head = [f"GET {PATH} HTTP/1.1".encode(), b"Host: peer", *(b"%b: %b" % line for line in lines)]
+    return b"\r\n".join([*head, b"", b""])
+
+
 def _answer(exchange: Exchange) -> bytes:
     about = exchange.question.about.subject
     answer = Answer(Health.UNHEALTHY, 7, "t.1", exchange.nonce, "peer", exchange.question.asked_by, about)
@@ -118,11 +132,11 @@ def _answer(exchange: Exchange) -> bytes:
 def _port(keyring: Keyring) -> HttpPort:
     witness = Witness("fuzz")
     witness.listed()
-    return HttpPort(
-        PeerServer(
-            "peer", keyring, witness, healthy_read, time.monotonic, read_seconds=1.5, machines="openshift"
-        ).respond
+    questions = PeerServer(
+        "peer", keyring, witness, healthy_read, time.monotonic, read_seconds=1.5, machines="openshift"
     )
+    # Nobody is in the roster: who is called back is no matter of what a request says.
+    return HttpPort(KnockServer("peer", questions, lambda _: None, 9478, time.monotonic, time.time).respond)
 
 
 async def fuzz(inputs: int, seed: int) -> Outcomes:

@@ -9,6 +9,7 @@ async def test_hostile_input_crashes_nothing_and_reaches_every_outcome() -> None
     outcomes = await fuzz(20_000, seed=1)
     for status in (200, 400, 403, 404, 405, 409, 413, 421, 431):
         assert outcomes[f"request: {status}"], status
+    assert outcomes["knock: heard"]
     assert outcomes["reply: Answer"] and outcomes["reply: Unreadable"]
 
 

@@ -41,7 +41,11 @@ def _rows(lines: Sequence[Line]) -> Iterator[list[str]]:
 
 def _summary(lines: Sequence[Line]) -> str:
     counts = Counter(line.outcome for line in lines)
-    return ", ".join(f"{counts[each]} {each.value}{'s' * (each is not Outcome.OK)}" for each in Outcome)
+    return ", ".join(f"{counts[each]} {each.value}{_plural(each, counts[each])}" for each in Outcome)
+
+
+def _plural(outcome: Outcome, count: int) -> str:
+    return "" if outcome is Outcome.OK or count == 1 else "s"
 
 
 async def _examined(examination: Examination) -> Facts:

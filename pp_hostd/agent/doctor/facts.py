@@ -10,6 +10,7 @@ from typing import Any
 from pp_hostd.agent.act.watchdog_look import Seen
 from pp_hostd.config import Loaded
 from pp_hostd.config_error import ConfigError
+from pp_hostd.errors import UserError
 from pp_hostd.kube.outcome import ApiError
 from pp_hostd.model.evidence import PeerAnswered
 from pp_hostd.model.roster import Electorate, Member
@@ -24,10 +25,17 @@ Properties = Mapping[str, str]
 
 @dataclass(frozen=True)
 class NotKnown:
-    """`advice` is what to do in order to know."""
+    """`advice` is what to do in order to know. `forbidden`: to this user, so nothing need be wrong."""
 
     why: str
     advice: str = ""
+    forbidden: bool = False
+
+    @classmethod
+    def by(cls, error: UserError) -> NotKnown:
+        if "permission denied" in error.message:
+            return cls(error.message, "Run this as root.", forbidden=True)
+        return cls(error.message, " ".join(error.hint.split()))
 
 
 @dataclass(frozen=True)
@@ -73,6 +81,7 @@ class Attempt:
     check: str
     right: str
     error: ApiError | NotKnown | None = None
+    took_seconds: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from pp_hostd.agent.doctor.facts import AccessFacts, Attempt, Facts, NotKnown
 from pp_hostd.agent.doctor.line import Line, failure, not_checked, ok, warning
 from pp_hostd.kube.outcome import ApiError, Outcome, is_missing, is_unserved
+from pp_hostd.model.settings import Settings
 
 CHECK = "kubeconfig"
 ENROLL = "Have a credential made: pp-leader enroll NODE, with an administrator's kubeconfig."
 GRANT = "pp-leader install grants it to what pp-leader enroll issues: run install again, or use such a credential."
+SLOW = "A slow API looks like a dead one: mend that, or set api.read_deadline_seconds and what follows from it."
 NETWORK = "Is the API up, and does the way lead there? See the route, firewalls, and api.servers."
 ADVICE = {
     Outcome.FORBIDDEN: GRANT,
@@ -30,8 +32,9 @@ def access(facts: Facts) -> Iterator[Line]:
         yield failure(CHECK, found.trouble, found.hint or ENROLL)
         return
     yield _file(found)
+    patience_seconds = (facts.settings or Settings()).api.read_deadline_seconds
     for attempt in found.attempts:
-        yield _tried(attempt, facts.node)
+        yield _tried(attempt, facts.node, patience_seconds)
 
 
 def _file(found: AccessFacts) -> Line:
@@ -41,8 +44,11 @@ def _file(found: AccessFacts) -> Line:
     return ok(CHECK, f"{found.path} can be used")
 
 
-def _tried(attempt: Attempt, node: str) -> Line:
+def _tried(attempt: Attempt, node: str, patience_seconds: float) -> Line:
     error = attempt.error
+    if error is None and attempt.took_seconds > patience_seconds:
+        slow = f"took {attempt.took_seconds:.1f} s, and the agent waits for {patience_seconds:g} s"
+        return warning(attempt.check, f"granted: {attempt.right}; but it {slow}", SLOW)
     if error is None:
         return ok(attempt.check, f"granted: {attempt.right}")
     if isinstance(error, NotKnown):

@@ -7,12 +7,17 @@ from collections.abc import Iterator, Mapping
 from pp_hostd.agent.doctor.facts import Facts, KeyFacts, NotKnown, PeerFacts
 from pp_hostd.agent.doctor.line import Line, failure, not_checked, ok, warning
 from pp_hostd.model.answer import Health
+from pp_hostd.model.settings import Settings
 from pp_hostd.peers.knocking import Heard
 
 KEY, TO, FROM, UNSIGNED, CLOCK = "peer-key", "peers-to", "peers-from", "peers-unsigned", "clock"
 ROOT = 0
 MOST_APART_SECONDS = 5.0
-FIREWALL = "Let TCP to the peer port through on every host, both ways; see: ss -ltn; nft list ruleset"
+FIREWALL = (
+    "Let TCP to the peer port through on every host, both ways, and let all listen at the roster's addresses "
+    "(peers.address). See: ss -ltn; nft list ruleset"
+)
+SAME_VERSION = f"Do they run this version of pp-hostd? {FIREWALL}"
 PACKAGE = "Install the package pp-hostd-admin."
 
 
@@ -25,13 +30,15 @@ def peers(facts: Facts) -> Iterator[Line]:
     if isinstance(found, NotKnown):
         yield not_checked(TO, found.why, found.advice or "See the lines above.")
         return
-    yield _to(found)
+    yield _to(found, (facts.settings or Settings()).peers.round_seconds)
     yield _from(found)
     yield _unsigned(found, signs=isinstance(facts.key, KeyFacts) and bool(facts.key.keyring.keys))
     yield _clock(found)
 
 
 def _key(key: KeyFacts | NotKnown) -> Line:
+    if isinstance(key, NotKnown) and key.forbidden:
+        return not_checked(KEY, key.why, key.advice)
     if isinstance(key, NotKnown):
         return failure(KEY, key.why, key.advice or "pp-leader enroll NODE writes it.")
     if not key.keyring.keys:
@@ -45,7 +52,7 @@ def _key(key: KeyFacts | NotKnown) -> Line:
     return ok(KEY, f"{key.path} is there, long enough, and root's alone")
 
 
-def _to(found: PeerFacts) -> Line:
+def _to(found: PeerFacts, round_seconds: float) -> Line:
     silent = {name: each.silence for name, each in found.answers.items() if each.answer is None}
     said = {name: each.answer for name, each in found.answers.items() if each.answer is not None}
     told = ", ".join(f"{name} says {answer.health.value}" for name, answer in said.items())
@@ -55,6 +62,10 @@ def _to(found: PeerFacts) -> Line:
         return warning(TO, f"{told}; silent: {_listed(silent)}", f"See these hosts' pp-hostd. {FIREWALL}")
     if any(answer.health in (Health.UNHEALTHY, Health.NOT_FOUND) for answer in said.values()):
         return warning(TO, f"{told}: this host is condemned, or its machine is gone", "See: pp-leader explain NODE")
+    slowest = max(each.ended_at - each.began_at for each in found.answers.values())
+    if slowest > round_seconds:
+        late = f"{told}; but the slowest took {slowest:.1f} s, and a round of questions lasts {round_seconds:g} s"
+        return warning(TO, late, "Who answers too late counts as silent: mend that, or set peers.round_seconds.")
     return ok(TO, f"{told}, signed with the same key")
 
 
@@ -64,7 +75,7 @@ def _from(found: PeerFacts) -> Line:
     blocked = {name: each.why for name, each in heard.items() if not each.reached}
     reached = [name for name, each in heard.items() if each.reached]
     if not heard:
-        return not_checked(FROM, f"no peer could be made to call back: {_listed(unheard)}", FIREWALL)
+        return not_checked(FROM, f"no peer could be made to call back: {_listed(unheard)}", SAME_VERSION)
     if not reached:
         return failure(FROM, f"no peer reaches this host ({found.heard_by}): {_listed(blocked)}", FIREWALL)
     if blocked or unheard:
@@ -94,7 +105,7 @@ def _clock(found: PeerFacts) -> Line:
     apart = {name: drift(each) for name, each in found.knocks.items() if isinstance(each, Heard)}
     if not apart:
         return not_checked(CLOCK, "no peer told its time", "See the lines about peers above.")
-    told = ", ".join(f"{name} {seconds:+.3f} s (± {error:.3f})" for name, (seconds, error) in apart.items())
+    told = ", ".join(f"{name} {seconds:+.3f} s (+/- {error:.3f})" for name, (seconds, error) in apart.items())
     if any(abs(seconds) - error > MOST_APART_SECONDS for seconds, error in apart.values()):
         said = (
             f"peers' clocks against this one: {told}. No bound is measured by it, but certificates and maintenance are"

@@ -114,5 +114,5 @@ def _holders(facts: Facts, seen: Seen) -> Line:
 
 
 def _systemd_feeds(manager: Properties, device: str) -> bool:
-    feeds = manager.get("RuntimeWatchdogUSec", "0") not in ("0", "", "infinity", "off")
+    feeds = manager.get("RuntimeWatchdogUSec", "0") not in ("0", "")  # "infinity" is the device's own timeout
     return feeds and same_device(manager.get("WatchdogDevice") or DEFAULT_OF_SYSTEMD, device)

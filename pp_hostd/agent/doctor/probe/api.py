@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+import time
+from collections.abc import Awaitable
 from typing import Callable, TypeVar
 
 from pp_hostd.agent.doctor.facts import Attempt, NotKnown
@@ -34,11 +35,12 @@ class Calls:
         self._unreachable = ""
 
     async def make(self) -> None:
+        kind = MACHINES[self._machines][0].plural
         node = await self._try("api-read-node", f"get nodes {self._node}", self._read_node)
         if self._machines != "node":
-            await self._try("api-read-machine", "get machines", lambda: self._read_machine(node))
-        await self._try("api-list-condemned", "list machines (the condemned)", self._list_condemned)
-        await self._try("api-watch-condemned", "watch machines (the condemned)", self._watch_condemned)
+            await self._try("api-read-machine", f"get {kind}", lambda: self._read_machine(node))
+        await self._try("api-list-condemned", f"list {kind} (the condemned)", self._list_condemned)
+        await self._try("api-watch-condemned", f"watch {kind} (the condemned)", self._watch_condemned)
         await self._try("api-list-roster", f"list configmaps {NAMESPACE}/{ROSTER}", self._list_roster)
         await self._try("api-watch-roster", f"watch configmaps {NAMESPACE}/{ROSTER}", self._watch_roster)
         await self._try("api-read-orders", f"get configmaps {NAMESPACE}/{CONTROL}", self._read_orders)
@@ -47,6 +49,7 @@ class Calls:
     async def _try(self, check: str, right: str, call: Callable[[], Awaitable[T]]) -> T | None:
         found: T | None = None
         error: ApiError | NotKnown | None = None
+        began_at = time.monotonic()
         try:
             if self._unreachable:
                 raise LookupError(f"the API can't be reached ({self._unreachable})")
@@ -56,7 +59,7 @@ class Calls:
             self._unreachable = failed.outcome.value if failed.outcome in NO_ANSWER else ""
         except LookupError as lacking:
             error = NotKnown(str(lacking.args[0]), "See the lines above.")
-        self.attempts.append(Attempt(check, right, error))
+        self.attempts.append(Attempt(check, right, error, time.monotonic() - began_at))
         return found
 
     async def _read_node(self) -> Json:
@@ -113,7 +116,7 @@ class Calls:
                 return
 
     async def _of_any_version(self, call: Callable[[Resource], Awaitable[T]]) -> T:
-        *newer, oldest = self._kinds()
+        *newer, oldest = MACHINES[self._machines]
         for kind in newer:
             try:
                 return await call(kind)
@@ -121,6 +124,3 @@ class Calls:
                 if not is_unserved(error):
                     raise
         return await call(oldest)
-
-    def _kinds(self) -> Sequence[Resource]:
-        return MACHINES[self._machines]

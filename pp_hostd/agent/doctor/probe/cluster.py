@@ -22,14 +22,20 @@ from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Roster, parse_roster
 from pp_hostd.model.settings import Settings
 
+PATIENCE_SECONDS = 5.0
+"""What is slow is to be told from what is away, so it may take longer than the agent would let it."""
+Found = tuple["AccessFacts | NotKnown", "RosterFacts | NotKnown"]
 
-async def cluster(settings: Settings, node: str) -> tuple[AccessFacts, RosterFacts | NotKnown]:
+
+async def cluster(settings: Settings, node: str) -> Found:
     path = settings.api.kubeconfig
     try:
         kubeconfig = await in_thread(lambda: _kubeconfig(settings))
-        client = ApiClient(kubeconfig, deadline_seconds=settings.api.read_deadline_seconds)
+        client = ApiClient(kubeconfig, deadline_seconds=max(PATIENCE_SECONDS, settings.api.read_deadline_seconds))
     except UserError as error:
-        return AccessFacts(path, error.message, error.hint), _kept_roster("the API can't be asked")
+        unknown = NotKnown.by(error)
+        access = unknown if unknown.forbidden else AccessFacts(path, unknown.why, unknown.advice)
+        return access, _kept_roster("the API can't be asked")
     calls = Calls(client, settings.api.machines, node)
     name = kubeconfig.tls_server_name
     servers = [in_thread(partial(server_certificate, each, name)) for each in kubeconfig.endpoints]

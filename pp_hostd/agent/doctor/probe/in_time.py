@@ -32,7 +32,7 @@ class Probes:
         except asyncio.TimeoutError:
             return NotKnown(f"it took more than {seconds:g} s", "Something hangs: see dmesg, and top for state D.")
         except UserError as error:
-            return NotKnown(error.message, " ".join(error.hint.split()))
+            return NotKnown.by(error)
         except Exception as error:
             return NotKnown(f"unforeseen: {error!r}", "Please report this.")
         finally:

@@ -7,6 +7,7 @@ import contextlib
 import os
 import time
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from pp_hostd.agent.doctor.facts import KeyFacts, NotKnown, PeerFacts
@@ -24,6 +25,8 @@ from pp_hostd.peers.signing import UNSIGNED, Keyring
 from pp_hostd.service.http_connection import Reply, Request
 from pp_hostd.service.http_port import HttpPort
 
+ASK_SECONDS = 5.0
+"""What is slow is to be told from what is away, so it may take longer than a round would let it."""
 KNOCK_SECONDS = 5.0
 """More than a peer takes to call back and find nobody."""
 HTTP_SECONDS = 3.0
@@ -47,7 +50,9 @@ async def ask_peers(
     answers: list[PeerAnswered] = []
     async with _listening(settings.peers, daemon_runs) as heard_by:
         unsigned = in_thread(lambda: _unsigned(settings.peers.port, others, question))
-        asking = asyncio.ensure_future(Round(settings, keyring, clock, answers.append).ask(others, question))
+        patient = replace(settings.peers, round_seconds=max(ASK_SECONDS, settings.peers.round_seconds))
+        one_round = Round(replace(settings, peers=patient), keyring, clock, answers.append)
+        asking = asyncio.ensure_future(one_round.ask(others, question))
         knocks = await asyncio.gather(*(_knock(peer, settings.peers.port, me.name, keyring) for peer in others))
         await asking
         heard = dict(zip((peer.name for peer in others), knocks))
