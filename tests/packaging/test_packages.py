@@ -37,7 +37,8 @@ def test_the_agent_s_package_holds_all_that_a_host_needs(rpms: Path) -> None:
         "/var/lib/pp-hostd",
     ):
         assert path in files
-    assert query(rpms / AGENT.format(""), "--configfiles") == ["/etc/pp-hostd/pp-hostd.toml"]
+    flags = query(rpms / AGENT.format(""), "--queryformat", "[%{FILENAMES} %{FILEFLAGS:fflags}\n]")
+    assert "/etc/pp-hostd/pp-hostd.toml cn" in flags  # configuration, not to be replaced
     assert not [path for path in files if "/tests" in path or "h11" in path]
 
 

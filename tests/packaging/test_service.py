@@ -19,7 +19,12 @@ def let_go(events: list[str]) -> set[str]:
 
 def agent_of(guest: Guest) -> str:
     """The agent's process, once it runs."""
-    return eventually(lambda: guest.shows("pp-hostd.service", "MainPID").strip("0"), "the agent runs")
+
+    def pid() -> str:
+        shown = guest.shows("pp-hostd.service", "MainPID")
+        return "" if shown == "0" else shown
+
+    return eventually(pid, "the agent runs")
 
 
 def test_what_is_installed_is_not_enabled_and_does_not_run(site: Site) -> None:
