@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -50,6 +51,7 @@ def test_a_directory_of_the_package_s_own_is_all_that_its_programs_need(tmp_path
         "from pp_hostd.kube.yaml_document import parse\n"
         "print(parse(b'a: [1, 2]'))"
     )
-    command = [sys.executable, "-I", "-S", "-c", program]
+    bare = os.path.realpath(sys.executable)  # of which the virtual environment is made
+    command = [bare, "-I", "-S", "-c", program]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=30, check=True, cwd=tmp_path)
     assert done.stdout == "{'a': [1, 2]}\n"
