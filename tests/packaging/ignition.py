@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 from pp_hostd.errors import UserError
-from tests.harness.build import cache, go_environment, go_toolchain
+from tests.harness.build import go_environment, go_toolchain
+from tests.harness.cache import cache
 
 MODULE = Path(__file__).parents[2] / "packaging" / "ignition"
 SOURCE, TRANSLATED = MODULE / "pp-hostd.bu", MODULE / "pp-hostd.ign"

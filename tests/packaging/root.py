@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from pp_hostd.errors import UserError
-from tests.harness.build import cache
+from tests.harness.cache import cache
 from tests.packaging.ignition import build_translator
 
 TOOLS = {
