@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ class Supervisor:
     """The near end of the pipe, and what a test sees of the processes."""
 
     def __init__(self) -> None:
+        self._asking = threading.Lock()
         self._process = subprocess.Popen(
             [sys.executable, "-I", __file__],
             stdin=subprocess.PIPE,
@@ -63,8 +65,9 @@ class Supervisor:
 
     def _ask(self, request: dict[str, Any] | None) -> Any:
         assert self._process.stdin is not None
-        print(json.dumps(request), file=self._process.stdin, flush=True)
-        return self._answer()
+        with self._asking:
+            print(json.dumps(request), file=self._process.stdin, flush=True)
+            return self._answer()
 
     def _answer(self) -> Any:
         assert self._process.stdout is not None
