@@ -8,6 +8,7 @@ from typing import Callable
 
 from tests.bench import (
     agent,
+    guest_start,
     latency,
     leader,
     memory,
@@ -37,6 +38,7 @@ BENCHES: dict[str, Callable[[], Iterable[Figure]]] = {
     "reaction": agent.reaction,
     "timeline": timeline.remediation,
     "link": pulled_link.pulled_link,
+    "guest": guest_start.agent_start,
 }
 
 ATTEMPTS = 3
