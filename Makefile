@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 SOURCES := pp_hostd tests
 
 .DEFAULT_GOAL := help
-.PHONY: help test suite lint demo bench scale fuzz model campaign docs controlplane rpm test-packages ignition clean
+.PHONY: help test suite lint demo bench scale fuzz model campaign docs controlplane rpm test-packages test-machines ignition clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,10 @@ test: lint suite ## the linters and the whole suite, on the embedded API and on 
 
 suite: controlplane ## the suite without the linters; PYTHON= and VENV= choose another Python, ARGS= goes to pytest
 	$(BIN)/pytest $(ARGS)
+
+test-machines: controlplane ## emulated machines with real watchdogs, as root (10 minutes; 25 with no image yet); ARGS="-k ... -n 0" for some
+	@$(BIN)/python -m tests.machines.prepare
+	$(BIN)/pytest tests/machines -o python_files='case_*.py' -o timeout=600 -n 3 --dist=loadgroup -rP --durations=0 $(ARGS)
 
 lint: $(STAMP) ## the quick part: ruff, mypy --strict, vermin, import contracts
 	$(BIN)/ruff check $(SOURCES)
