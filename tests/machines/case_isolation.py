@@ -6,8 +6,6 @@ import sys
 import time
 from functools import partial
 
-import pytest
-
 from pp_hostd.kube.resources import NODES
 from pp_hostd.model.keys import EXTERNAL_REMEDIATION
 from pp_hostd.model.promise import Armed
@@ -21,8 +19,6 @@ from tests.scenarios.endtoend.workload import Workload
 POD = "web-0"
 OUTAGE_SECONDS = 5 * SELF_TIMEOUT_SECONDS
 TRIO = {"worker-1": Plan(), "worker-2": Plan(), "worker-3": Plan()}
-
-pytestmark = pytest.mark.xdist_group("real")
 
 
 def deploy(bed: Bed) -> Workload:

@@ -8,15 +8,11 @@ from typing import Callable
 import pytest
 
 from tests.machines.bed import Bed, Plan
-from tests.machines.bound import Fate, protected_or_reset
+from tests.machines.bound import protected_or_reset
 from tests.machines.guest import Guest
 
 APART = "systemd-run --quiet --collect --property=TasksMax=infinity"
 """In a unit of its own, which no limit of ours spares."""
-
-
-def stop_the_agent(guest: Guest) -> None:
-    guest.run("systemctl kill --signal=SIGSTOP pp-hostd")
 
 
 def kill_the_agent_again_and_again(guest: Guest) -> None:
@@ -45,23 +41,7 @@ def stall_the_disk(guest: Guest) -> None:
     guest.stall_disk()
 
 
-def panic_by_interrupt(guest: Guest) -> None:
-    guest.run("echo 1 > /proc/sys/kernel/unknown_nmi_panic; echo 0 > /proc/sys/kernel/panic")
-    guest.interrupt()
-
-
-def crash_the_kernel(guest: Guest) -> None:
-    guest.run("(sleep 1; echo c > /proc/sysrq-trigger) > /dev/null 2>&1 &")
-
-
-def take_the_only_processor(guest: Guest) -> None:
-    guest.run("echo -1 > /proc/sys/kernel/sched_rt_runtime_us")
-    guest.run("(sleep 1; exec chrt --fifo 99 sh -c 'while :; do :; done') > /dev/null 2>&1 &")
-
-
-CERTAIN = (stop_the_agent, panic_by_interrupt, crash_the_kernel, take_the_only_processor)
-"""After these nobody feeds the watchdog any more."""
-UNCERTAIN = (
+MISFORTUNES = (
     kill_the_agent_again_and_again,
     remove_the_kubeconfig,
     fill_the_disk,
@@ -71,28 +51,12 @@ UNCERTAIN = (
 )
 
 
-def begin(bed: Bed) -> Guest:
-    (guest,) = bed.gather({"victim": Plan()}, absent=("other-1", "other-2"))
-    bed.start_armed(guest)
-    return guest
-
-
-@pytest.mark.parametrize("misfortune", CERTAIN, ids=lambda each: each.__name__)
-def test_a_host_whose_agent_feeds_no_more_is_reset_by_its_watchdog(
-    bed: Bed, misfortune: Callable[[Guest], None]
-) -> None:
-    guest = begin(bed)
-    since = time.time()
-    misfortune(guest)
-    assert protected_or_reset(bed, guest, since) is Fate.RESET
-    assert guest.was_reset_by_watchdog()
-
-
-@pytest.mark.parametrize("misfortune", UNCERTAIN, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("misfortune", MISFORTUNES, ids=lambda each: each.__name__)
 def test_a_host_in_trouble_is_protected_and_up_or_reset_in_the_bound(
     bed: Bed, misfortune: Callable[[Guest], None]
 ) -> None:
-    guest = begin(bed)
+    (guest,) = bed.gather({"victim": Plan()}, absent=("other-1", "other-2"))
+    bed.start_armed(guest)
     since = time.time()
     misfortune(guest)
     print(f"{misfortune.__name__}: {protected_or_reset(bed, guest, since).value}")

@@ -13,6 +13,7 @@ from typing import Any
 
 GRACE_SECONDS = 20
 """For the way there and back: an emulated machine that is busy is slow."""
+WRITE_SECONDS = 120
 PING_SECONDS = 6
 """A guest that boots may lose a question, so it is asked again."""
 
@@ -45,7 +46,7 @@ class Shell:
     def write(self, path: str, data: bytes, mode: int = 0o600) -> None:
         """A file, with the directories that it needs."""
         request = {"path": path, "mode": mode, "data": base64.b64encode(data).decode()}
-        answer = self._ask(request, GRACE_SECONDS)
+        answer = self._ask(request, WRITE_SECONDS)
         assert answer["exit"] == 0, f"{path}: {answer['said']}"
 
     def await_ready(self, seconds: float) -> None:

@@ -50,14 +50,17 @@ def run(request: Json) -> Json:
 
 def lines(port: int) -> Iterator[bytes]:
     """For ever; while nobody is at the other end there is nothing to read."""
-    pending = b""
+    pending = bytearray()  # of a file it is long, so it is not copied at each read
     while True:
         data = os.read(port, 65536)
         if not data:
-            pending = b""  # half a line of somebody who is gone
+            pending.clear()  # half a line of somebody who is gone
             time.sleep(IDLE_SECONDS)
-        *whole, pending = (pending + data).split(b"\n")
-        yield from whole
+        *ends, rest = data.split(b"\n")
+        for end in ends:
+            yield bytes(pending) + end
+            pending.clear()
+        pending += rest
 
 
 def main() -> None:
