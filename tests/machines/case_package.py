@@ -43,7 +43,7 @@ def test_an_upgrade_of_an_armed_host_hands_the_watchdog_over_and_keeps_the_promi
 def test_a_removal_withdraws_the_promise_disarms_and_leaves_the_kubelet_alone(bed: Bed) -> None:
     (guest,) = bed.gather({"removed": Plan()}, OTHERS)
     bed.start_armed(guest)
-    guest.run("rpm --erase pp-hostd", 90)
+    guest.run("rpm --erase pp-hostd", 240)
     removed_at = time.time()
     assert isinstance(bed.record(guest), Withdrawn)
     assert guest.run(DEVICE) == "inactive\n"

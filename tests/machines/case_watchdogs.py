@@ -33,9 +33,11 @@ def test_without_any_watchdog_the_promise_says_so_the_leader_refuses_and_softwar
     assert bed.await_armed(guest).watchdog is WatchdogKind.SOFTWARE_ONLY
     uid = bed.contents.machine(guest.name)["metadata"]["uid"]
     with bed.leader():
-        since = time.time()
         bed.contents.patch(NODES, guest.name, {"metadata": {"annotations": {EXTERNAL_REMEDIATION: ""}}})
-        guest.await_reset(since, BOUND_SECONDS)
         eventually(lambda: "accept_software_only" in bed.contents.leader_status(), "the leader says why it refuses", 60)
         assert bed.contents.machine(guest.name)["metadata"]["uid"] == uid
+    assert not guest.resets()
+    since = time.time()
+    bed.condemn(guest)
+    guest.await_reset(since, BOUND_SECONDS)
     assert not guest.was_reset_by_watchdog()
