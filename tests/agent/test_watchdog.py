@@ -138,6 +138,16 @@ async def test_softdog_is_loaded_when_it_is_not_there_yet(tmp_path: Path) -> Non
 
 
 @isolated
+async def test_softdog_is_taken_under_the_name_that_was_tried_if_it_gets_it_when_it_is_loaded(tmp_path: Path) -> None:
+    entry = tmp_path / "sysfs" / "watchdog3"
+    load = f"import os; os.mkdir({str(entry)!r}); open({str(entry / 'identity')!r}, 'w').write('Software Watchdog\\n')"
+    with watchdogs(tmp_path, {"watchdog3": {"identity": "Software Watchdog"}}):
+        modprobe = (sys.executable, "-c", load)
+        watchdog = await acquire(str(tmp_path / "not-yet" / "watchdog3"), 10, 4, places(tmp_path, modprobe=modprobe))
+        assert watchdog.kind is WatchdogKind.SOFTDOG
+
+
+@isolated
 async def test_what_modprobe_says_is_passed_on(tmp_path: Path) -> None:
     complain = ("sh", "-c", "echo Module softdog not found >&2; exit 1")
     watchdog = await acquire(str(tmp_path / "absent"), 10, 4, places(tmp_path, modprobe=complain))

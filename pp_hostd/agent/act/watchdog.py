@@ -138,7 +138,11 @@ def _why_not(path: str, error: OSError) -> Trouble:
 
 async def _softdog(tried: str, places: Places) -> str | Trouble:
     """The device of softdog, which is loaded if need be: while nothing is armed, so a slow modprobe harms nobody."""
-    name, said = watchdog_look.with_identity(SOFTDOG_IDENTITY, places.sysfs), ""
+    name = watchdog_look.with_identity(SOFTDOG_IDENTITY, places.sysfs)
+    # One that is loaded only now may well get the name that was tried: it was free, or there would be a device.
+    if name is not None and watchdog_look.entry_of(tried, places.sysfs) == os.path.join(places.sysfs, name):
+        return Trouble(Unusable.NO_DEVICE, f"there is no other softdog than {tried}")
+    said = ""
     if name is None:
         said = await _modprobe(places.modprobe)
         name = watchdog_look.with_identity(SOFTDOG_IDENTITY, places.sysfs)
@@ -146,8 +150,6 @@ async def _softdog(tried: str, places: Places) -> str | Trouble:
         return Trouble(
             Unusable.NO_DEVICE, f"softdog is not there ({said or 'modprobe loaded it, sysfs does not show it'})"
         )
-    if watchdog_look.entry_of(tried, places.sysfs) == os.path.join(places.sysfs, name):
-        return Trouble(Unusable.NO_DEVICE, f"there is no other softdog than {tried}")
     return os.path.join(places.devices, name)
 
 
