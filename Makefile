@@ -24,7 +24,7 @@ test: lint suite ## the linters and the whole suite, on the embedded API and on 
 suite: controlplane ## the suite without the linters; PYTHON= and VENV= choose another Python, ARGS= goes to pytest
 	$(BIN)/pytest $(ARGS)
 
-test-machines: controlplane ## emulated machines with real watchdogs, as root (a quarter of an hour or more); ARGS="-k ... -n 0" for some
+test-machines: controlplane ## emulated machines with real watchdogs, as root, on two idle cores; ARGS="-k ... -n 0" for some
 	@$(BIN)/python -m tests.machines.prepare
 	$(BIN)/pytest tests/machines -o python_files='case_*.py' -o timeout=600 -n 2 --dist=loadfile -rP --durations=0 $(ARGS)
 
