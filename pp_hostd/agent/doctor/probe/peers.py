@@ -56,7 +56,8 @@ async def ask_peers(
         knocks = await asyncio.gather(*(_knock(peer, settings.peers.port, me.name, keyring) for peer in others))
         await asking
         heard = dict(zip((peer.name for peer in others), knocks))
-        return PeerFacts(tuple(others), {each.peer: each for each in answers}, heard, await unsigned, heard_by)
+        by_name = {each.peer: each for each in sorted(answers, key=lambda each: each.peer)}
+        return PeerFacts(tuple(others), by_name, heard, await unsigned, heard_by)
 
 
 def some(electorate: Electorate, me: str, count: int) -> list[Member]:
