@@ -1,7 +1,7 @@
 """Thousands of exchanges that all go wrong, and what they leave behind: a process of its own, measured from inside.
 
-Arguments: a kubeconfig, how many exchanges to warm up with, how many to measure, and the URLs that they go to in turn.
-Prints one JSON line: the figures after the warm-up, and those after the rest.
+Arguments: a kubeconfig, how many laps, of how many exchanges each, and the URLs that they go to in turn.
+Prints one JSON line: the figures after each lap.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ async def figures_after(clients: list[ApiClient], exchanges: int) -> dict[str, o
     }
 
 
-async def main(path: str, warm_up: str, exchanges: str, *urls: str) -> None:
+async def main(path: str, laps: str, exchanges: str, *urls: str) -> None:
     kubeconfig = load(path)
     servers = {url: replace(kubeconfig, endpoints=(endpoint(url, "the test"),)) for url in urls}
     clients = {url: ApiClient(server, deadline_seconds=DEADLINE_SECONDS) for url, server in servers.items()}
     turns = [clients[url] for url in urls]
-    print(json.dumps([await figures_after(turns, int(count)) for count in (warm_up, exchanges)]))
+    print(json.dumps([await figures_after(turns, int(exchanges)) for _ in range(int(laps))]))
 
 
 if __name__ == "__main__":
