@@ -11,8 +11,8 @@ from tests.machines.package import package
 from tests.machines.patience import eventually
 
 OTHERS = ("other-1", "other-2")
-PATIENT = {"watchdog.timeout_seconds": 30}
-"""Longer than an agent takes to start in an emulated machine."""
+PATIENT = {"watchdog.timeout_seconds": 30, "agent.self_timeout_seconds": 40.0}
+"""Longer than an agent takes to start and to get a proof, in an emulated machine that also unpacks a package."""
 MAIN_PID = "systemctl show --property=MainPID --value pp-hostd"
 DEVICE = "cat /sys/class/watchdog/watchdog0/state"
 

@@ -139,8 +139,9 @@ class Contents:
         return self.find(CONFIG_MAPS, backup_name(node), NAMESPACE)
 
     def leader_status(self) -> str:
-        """What the leader says of itself."""
-        return str(self._ask("GET", CONFIG_MAPS.path(NAMESPACE, LEADER))["data"][STATUS])
+        """What the leader says of itself; nothing, before it has begun."""
+        found = self.find(CONFIG_MAPS, LEADER, NAMESPACE)
+        return "" if found is None else str(found["data"][STATUS])
 
     def patch(self, kind: Resource, name: str, patch: Json) -> Json:
         """Merge this into a Node or a host's machine."""
