@@ -26,7 +26,7 @@ suite: controlplane ## the suite without the linters; PYTHON= and VENV= choose a
 
 test-machines: controlplane ## emulated machines with real watchdogs, as root, on two idle cores; ARGS="-k ... -n 0" for some
 	@$(BIN)/python -m tests.machines.prepare
-	$(BIN)/pytest tests/machines -o python_files='case_*.py' -o timeout=600 -n 2 --dist=loadfile -rP --durations=0 $(ARGS)
+	$(BIN)/pytest tests/machines -o python_files='case_*.py' -o timeout=600 -n 3 --dist=loadgroup -rP --durations=0 $(ARGS)
 
 lint: $(STAMP) ## the quick part: ruff, mypy --strict, vermin, import contracts
 	$(BIN)/ruff check $(SOURCES)

@@ -6,6 +6,8 @@ import sys
 import time
 from functools import partial
 
+import pytest
+
 from pp_hostd.kube.resources import NODES
 from pp_hostd.model.keys import EXTERNAL_REMEDIATION
 from pp_hostd.model.promise import Armed
@@ -16,6 +18,8 @@ from tests.machines.package import REPOSITORY
 from tests.machines.patience import eventually
 from tests.scenarios.endtoend.workload import Workload
 
+pytestmark = pytest.mark.xdist_group("real control plane")
+"""One of the run's workers has one, and both cases."""
 POD = "web-0"
 OUTAGE_SECONDS = 5 * SELF_TIMEOUT_SECONDS
 TRIO = {"worker-1": Plan(), "worker-2": Plan(), "worker-3": Plan()}
