@@ -45,6 +45,7 @@ def load(path: str) -> Loaded:
             values[key], sources[key] = value, source
     settings = _settings(values)
     problems += _contradictions(settings, sources, problems)
+    problems += _hostless(settings, sources)
     if problems:
         order = {file: position for position, file in enumerate(files)}
         raise ConfigError(sorted(problems, key=lambda each: (order.get(each.file, len(files)), each.line or 0)))
@@ -139,6 +140,13 @@ def _contradictions(settings: Settings, sources: dict[str, Source], problems: li
     for broken in timing.broken(settings):
         if doubted.isdisjoint({"", *broken.keys, *(key.split(".")[0] for key in broken.keys)}):
             yield _contradiction(broken, settings, sources)
+
+
+def _hostless(settings: Settings, sources: dict[str, Source]) -> Iterator[Problem]:
+    """Only a Machine says on which BareMetalHost it stands."""
+    if settings.power.cycle and settings.api.machines == "node":
+        message = 'needs api.machines = "openshift" or "cluster-api": a Node does not say on which host it stands'
+        yield Problem(*sources["power.cycle"], message, "power.cycle", "true")
 
 
 def _contradiction(broken: timing.Contradiction, settings: Settings, sources: dict[str, Source]) -> Problem:

@@ -53,10 +53,18 @@ CAPI_MACHINES = Resource("cluster.x-k8s.io", "v1beta1", "Machine", "machines")
 CAPI_HEALTH_CHECKS = Resource("cluster.x-k8s.io", "v1beta1", "MachineHealthCheck", "machinehealthchecks")
 BARE_METAL_HOSTS = Resource("metal3.io", "v1alpha1", "BareMetalHost", "baremetalhosts")
 METAL3_REMEDIATIONS = Resource("infrastructure.cluster.x-k8s.io", "v1beta1", "Metal3Remediation", "metal3remediations")
+PROPOSED_REMEDIATIONS = Resource("remediation.metal3.io", "v1alpha1", "Metal3Remediation", "metal3remediations")
+POISON_PILL_REMEDIATIONS = Resource("pp-hostd.io", "v1", "PoisonPillRemediation", "poisonpillremediations")
 METAL3_REMEDIATION_TEMPLATES = Resource(
     "infrastructure.cluster.x-k8s.io", "v1beta1", "Metal3RemediationTemplate", "metal3remediationtemplates"
 )
 
+REMEDIATIONS = {
+    "PoisonPillRemediation": (POISON_PILL_REMEDIATIONS,),
+    "Metal3Remediation": (replace(METAL3_REMEDIATIONS, version="v1beta2"), METAL3_REMEDIATIONS),
+    "Metal3Remediation of remediation.metal3.io": (PROPOSED_REMEDIATIONS,),
+}
+"""Remediation objects, by the name of their kind: every version that a cluster may serve, the newest first."""
 MACHINES = {
     "openshift": (OPENSHIFT_MACHINES,),
     "cluster-api": (replace(CAPI_MACHINES, version="v1beta2"), CAPI_MACHINES),

@@ -10,14 +10,16 @@ from typing import Any, Callable
 
 from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.outcome import ApiError, written_by
-from pp_hostd.kube.resources import CONFIG_MAPS, NODES
+from pp_hostd.kube.resources import BARE_METAL_HOSTS, CONFIG_MAPS, NODES
 from pp_hostd.leader import node_writes
 from pp_hostd.leader.ask import MAX_OPEN_IN_ALL, Asking
 from pp_hostd.leader.free import Free
-from pp_hostd.leader.inspection import inspect
+from pp_hostd.leader.inspection import if_there, inspect
 from pp_hostd.leader.machines import ServedMachines
 from pp_hostd.leader.observe import Kind
-from pp_hostd.leader.write import Clock, Unwritten, Watching, Writer
+from pp_hostd.leader.remediating import Remediating
+from pp_hostd.leader.write import Clock, Unwritten, Watching, Writer, conditional
+from pp_hostd.model.bare_metal_host import reboot_key
 from pp_hostd.model.condemnation import Condemned, NotRequested
 from pp_hostd.model.keys import BACKUP_KEY, NAMESPACE, ROSTER, backup_name
 from pp_hostd.model.remedy import (
@@ -26,6 +28,7 @@ from pp_hostd.model.remedy import (
     Complete,
     Condemn,
     Cordon,
+    DeleteMachine,
     DeleteNode,
     DropBackup,
     Freed,
@@ -39,6 +42,8 @@ from pp_hostd.model.remedy import (
     RemedyEnded,
     RemedyNews,
     StoreBackup,
+    SwitchOff,
+    SwitchOn,
     Uncordon,
     WriteRoster,
 )
@@ -91,7 +96,11 @@ class Apply:
             Clear: self._clear,
             Uncordon: self._uncordon,
             DropBackup: self._drop_backup,
+            SwitchOff: self._switch_off,
+            SwitchOn: self._switch_on,
+            DeleteMachine: self._delete_machine,
             HandOver: self._resign,
+            **Remediating(client, self._machines, self._writer, wallclock).works,
         }
 
     @cached_property
@@ -164,7 +173,7 @@ class Apply:
             raise Unwritten(Written.CONFLICT, f"Node {name} is so already, and the watch has not shown it yet")
         if not patch:
             return ""
-        patch = _conditional(patch, uid, found)
+        patch = conditional(patch, uid, found)
         return await self._writer.write(lambda: self._client.patch(NODES, name, patch), Kind.NODES, name, found)
 
     async def _delete_node(self, step: DeleteNode) -> str:
@@ -190,7 +199,7 @@ class Apply:
         return await self._change_machine(step.subject, step.uid, step.resource_version, NotRequested(step.last_id))
 
     async def _change_machine(self, subject: str, uid: str, version: str, state: Condemned | NotRequested) -> str:
-        patch = _conditional({"metadata": state.render()}, uid, version)
+        patch = conditional({"metadata": state.render()}, uid, version)
         return await self._writer.write(lambda: self._machines.patch(subject, patch), Kind.MACHINES, subject, version)
 
     async def _store_backup(self, step: StoreBackup) -> str:
@@ -208,8 +217,8 @@ class Apply:
 
     async def _drop_backup(self, step: DropBackup) -> str:
         name, version = backup_name(step.node), step.resource_version
-        node = await self._client.get(NODES, step.node)  # the watch may be late, and this is all that is left of it
-        if node["metadata"]["uid"] != step.uid:
+        node = await if_there(self._client.get(NODES, step.node))  # the watch may be late, and this is all that is left
+        if (None if node is None else node["metadata"]["uid"]) != step.uid:
             raise Unwritten(Written.CONFLICT, f"Node {step.node} is no longer what it was when this was planned")
         return await self._writer.write(
             lambda: self._client.delete(CONFIG_MAPS, name, namespace=NAMESPACE, resource_version=version),
@@ -219,8 +228,35 @@ class Apply:
         )
 
     async def _inspect(self, step: Inspect) -> str:
-        self._tell(Inspected(step.node, await inspect(self._client, self._machines, step, self._clock)))
+        suffix = self._settings.power.suffix
+        found = await inspect(self._client, self._machines, step, self._clock, suffix)
+        self._tell(Inspected(step.node or step.subject, found))
         return ""
+
+    async def _switch_off(self, step: SwitchOff) -> str:
+        return await self._change_host(step, step.request.render())
+
+    async def _switch_on(self, step: SwitchOn) -> str:
+        return await self._change_host(step, None)
+
+    async def _change_host(self, step: SwitchOff | SwitchOn, request: str | None) -> str:
+        namespace, _, name = step.host.partition("/")
+        annotations = {"annotations": {reboot_key(self._settings.power.suffix): request}}
+        patch = conditional({"metadata": annotations}, step.uid, step.resource_version)
+        return await self._writer.write(
+            lambda: self._client.patch(BARE_METAL_HOSTS, name, patch, namespace=namespace),
+            Kind.HOSTS,
+            step.host,
+            step.resource_version,
+        )
+
+    async def _delete_machine(self, step: DeleteMachine) -> str:
+        return await self._writer.write(
+            lambda: self._machines.delete(step.subject, step.uid, step.resource_version),
+            Kind.MACHINES,
+            step.subject,
+            step.resource_version,
+        )
 
     async def _ask_peers(self, node: str, step: AskPeers) -> str:
         asking = Asking(node, self._own_node, self._settings, self.keyring, self._clock, self._tell, self._questions)
@@ -235,7 +271,3 @@ class Apply:
     async def _resign(self, _step: HandOver) -> str:
         await self._hand_over()
         return ""
-
-
-def _conditional(patch: Json, uid: str, version: str) -> Json:
-    return {**patch, "metadata": {**patch.get("metadata", {}), "uid": uid, "resourceVersion": version}}

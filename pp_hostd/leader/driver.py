@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Callable, Protocol
 
-from pp_hostd.leader.plan.poison_pill import plan
+from pp_hostd.leader.plan.flows import plan
 from pp_hostd.leader.plan.roster import next_roster
 from pp_hostd.model.case import Course, Term
 from pp_hostd.model.observed import Observed
@@ -60,9 +60,9 @@ class Driver:
         planned = plan(self.settings, observed, self.term, news, now)
         self.term, self.courses = planned.term, planned.courses
         for course in planned.courses:
-            if course.step is not None and course.node not in self._under_way:  # one step at a time
-                self._under_way.add(course.node)
-                self._hands.start(course.node, course.step)
+            if course.step is not None and course.key not in self._under_way:  # one step at a time
+                self._under_way.add(course.key)
+                self._hands.start(course.key, course.step)
         roster = next_roster(observed) if self._senses.nodes_changed() else None
         if roster is not None:
             self._hands.write_roster(roster)

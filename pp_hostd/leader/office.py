@@ -55,7 +55,7 @@ class Office:
         self.wake = wake
         self._settings, self._election, self._journal, self._clock = settings, election, journal, clock
         self._since = wallclock()
-        self._observer = Observer(client, settings.api.machines, wake.set)
+        self._observer = Observer(client, settings.api.machines, wake.set, settings)
         self._apply = Apply(
             settings,
             node,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Union
 
@@ -9,11 +10,14 @@ from pp_hostd.leader.sights import Machines, Nodes, Sight
 from pp_hostd.model.backup import Backup, parse_backup
 from pp_hostd.model.control import Control, parse_control
 from pp_hostd.model.keys import BACKUP_KEY, CONTROL, ENROLLED, ROSTER, backup_name
-from pp_hostd.model.observed import BackupSeen, Observed, RosterSeen
+from pp_hostd.model.observed import BackupSeen, HostsSeen, Observed, RosterSeen
 from pp_hostd.model.record import NAME, OPAQUE, Fields, Unreadable, read
+from pp_hostd.model.remediation import Remediation
 from pp_hostd.model.roster import parse_roster
 
 _BACKUP = backup_name("")
+NO_HOSTS = HostsSeen()
+NO_REMEDIATIONS: Mapping[str, Remediation] = {}
 
 
 @dataclass(frozen=True)
@@ -68,8 +72,14 @@ class OwnConfigMaps(Sight[Content]):
         return "; ".join(str(part) for part in parts if isinstance(part, Unreadable))
 
 
-def observed(nodes: Nodes, machines: Machines, ours: OwnConfigMaps) -> Observed:
-    """What the three show now; its mappings are alive, so it is for use at once."""
+def observed(
+    nodes: Nodes,
+    machines: Machines,
+    ours: OwnConfigMaps,
+    hosts: HostsSeen = NO_HOSTS,
+    remediations: Mapping[str, Remediation] = NO_REMEDIATIONS,
+) -> Observed:
+    """What all of them show now; its mappings are alive, so it is for use at once."""
     return Observed(
         nodes=nodes.seen,
         machines=machines.seen,
@@ -79,6 +89,8 @@ def observed(nodes: Nodes, machines: Machines, ours: OwnConfigMaps) -> Observed:
         roster=ours.roster,
         control=ours.control,
         enrolled=ours.enrolled,
+        hosts=hosts,
+        remediations=remediations,
     )
 
 

@@ -6,12 +6,15 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
+from pp_hostd.model.bare_metal_host import BareMetalHost, parse_bare_metal_host
 from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.keys import FREED
 from pp_hostd.model.machine import Machine, parse_machine
+from pp_hostd.model.machine_host import NO_HOST, HostReference, MachineHost, parse_machine_host
 from pp_hostd.model.observed import MachineSeen, NodeSeen, parse_node_seen
 from pp_hostd.model.promise import Armed, Committed
 from pp_hostd.model.record import NAME, OPAQUE, Fields, Unreadable, read
+from pp_hostd.model.remediation import Remediation, RemediationKind, parse_remediation
 
 MAX_FAULTY = 100
 """So many objects of a kind are told of at most."""
@@ -138,29 +141,53 @@ class Nodes(Sight[NodeSeen]):
         return self._stretches
 
 
-class Machines(Sight[Machine]):
-    """By subject; `requests` are those that are not plainly well."""
+@dataclass(frozen=True)
+class _MachineFound:
+    machine: Machine
+    host: MachineHost
+
+
+class Machines(Sight[_MachineFound]):
+    """By subject; `requests` are those that are not plainly well, `claims` those that name a BareMetalHost, by what
+    they call it."""
 
     def __init__(self) -> None:
         super().__init__("machine")
         self.seen: dict[str, MachineSeen] = {}
         self.requests: dict[str, None] = {}
+        self.claims: dict[str, set[str]] = {}
         self._stretches = 0
 
     def _name(self, metadata: Fields) -> str:
         name = super()._name(metadata)
         return f"{metadata.text('namespace', NAME)}/{name}" if "namespace" in metadata else name
 
-    def _find(self, api_object: object) -> Machine | Unreadable:
-        return parse_machine(api_object)
+    def _find(self, api_object: object) -> _MachineFound | Unreadable:
+        machine = parse_machine(api_object)
+        if isinstance(machine, Unreadable):
+            return machine
+        if machine.namespace is None:  # a Node stands for itself
+            return _MachineFound(machine, NO_HOST)
+        host = parse_machine_host(api_object)
+        return _MachineFound(machine, MachineHost(host) if isinstance(host, Unreadable) else host)
 
-    def _take(self, name: str, found: Machine | None) -> None:
-        before = self.seen.pop(name, None)
+    def _take(self, name: str, found: _MachineFound | None) -> None:
+        before, machine = self.seen.pop(name, None), None if found is None else found.machine
         if found is not None:
-            self.seen[name] = self._stretched(before, found)
-        _list(self.requests, name, found is not None and not isinstance(found.condemnation, NotRequested))
-        if (before and (before.machine.uid, before.machine.node)) != (found and (found.uid, found.node)):
+            self.seen[name] = replace(self._stretched(before, found.machine), host=found.host)
+        _list(self.requests, name, machine is not None and not isinstance(machine.condemnation, NotRequested))
+        if (before and (before.machine.uid, before.machine.node)) != (machine and (machine.uid, machine.node)):
             self.revision += 1
+        self._claim(name, before and before.host.host, found and found.host.host)
+
+    def _claim(self, name: str, before: object, now: object) -> None:
+        if isinstance(before, HostReference) and before != now:
+            claims = self.claims[before.subject or before.uid]
+            claims.discard(name)
+            if not claims:
+                del self.claims[before.subject or before.uid]
+        if isinstance(now, HostReference):
+            self.claims.setdefault(now.subject or now.uid, set()).add(name)
 
     def _stretched(self, before: MachineSeen | None, found: Machine) -> MachineSeen:
         """No number is used twice: what has lapsed for a moment stays void, whatever is put back (rule 9)."""
@@ -168,6 +195,52 @@ class Machines(Sight[Machine]):
             return replace(before, machine=found)
         self._stretches += 1
         return MachineSeen(found, self._stretches, "" if before is None else before.machine.resource_version)
+
+
+class Hosts(Sight[BareMetalHost]):
+    """By namespace/name; `held` are those with a request under our key, `names` finds one by its uid."""
+
+    def __init__(self, suffix: str) -> None:
+        super().__init__("BareMetalHost")
+        self.seen: dict[str, BareMetalHost] = {}
+        self.names: dict[str, str] = {}
+        self.held: dict[str, None] = {}
+        self._suffix = suffix
+
+    def _name(self, metadata: Fields) -> str:
+        return f"{metadata.text('namespace', NAME)}/{super()._name(metadata)}"
+
+    def _find(self, api_object: object) -> BareMetalHost | Unreadable:
+        return parse_bare_metal_host(api_object, self._suffix)
+
+    def _take(self, name: str, found: BareMetalHost | None) -> None:
+        before = self.seen.pop(name, None)
+        if before is not None:
+            self.names.pop(before.uid, None)
+        if found is not None:
+            self.seen[name], self.names[found.uid] = found, name
+        _list(self.held, name, found is not None and found.request is not None)
+
+
+class Remediations(Sight[Remediation]):
+    """Objects of one kind, by what they are called; `seen` is shared with those of other kinds."""
+
+    def __init__(self, kind: RemediationKind, seen: dict[str, Remediation]) -> None:
+        super().__init__(kind.kind)
+        self.seen = seen
+        self._kind = kind
+
+    def _name(self, metadata: Fields) -> str:
+        return f"{self._kind.name} {metadata.text('namespace', NAME)}/{super()._name(metadata)}"
+
+    def _find(self, api_object: object) -> Remediation | Unreadable:
+        return parse_remediation(api_object, self._kind)
+
+    def _take(self, name: str, found: Remediation | None) -> None:
+        if found is None:
+            self.seen.pop(name, None)
+        else:
+            self.seen[name] = found
 
 
 def _for_roster(seen: NodeSeen | None) -> object:

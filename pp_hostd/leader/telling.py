@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Callable
 
-from pp_hostd.kube.resources import NODES, Resource
+from pp_hostd.kube.resources import NODES, REMEDIATIONS, Resource
 from pp_hostd.leader.events import About
 from pp_hostd.model.case import Course, Stage
 from pp_hostd.model.leader_status import CourseTold, Told
@@ -18,6 +18,7 @@ from pp_hostd.service.metric import Metric
 
 FINISHED = "finished"
 TELL_AGAIN_SECONDS = 10.0
+_Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -46,17 +47,17 @@ class Telling:
         self._machines = machines
         self._journal, self._event, self._note = journal, event, note
         self._clock, self._wallclock = clock, wallclock
-        self._followed: dict[tuple[str, str], _Followed] = {}
+        self._followed: dict[_Key, _Followed] = {}
         self._stage_seconds = dict.fromkeys(Stage, 0.0)
         self._finished, self._finished_seconds = 0, 0.0
 
     def tell(self, courses: tuple[Course, ...], observed: Observed) -> None:
         """What has changed since the last time."""
-        present = {(course.node, course.subject): course for course in courses}
+        present = {(course.of, course.node, course.subject): course for course in courses}
         for key, course in present.items():
             self._follow(key, course, observed)
         for key in [key for key in self._followed if key not in present]:
-            self._finish(key, self._followed.pop(key), observed)
+            self._finish(self._followed.pop(key), observed)
 
     def courses(self) -> tuple[CourseTold, ...]:
         """As the status shows them."""
@@ -80,7 +81,7 @@ class Telling:
         yield Metric("pp_leader_finished_total", done, "counter", [({}, self._finished)])
         yield Metric("pp_leader_finished_seconds_total", took, "counter", [({}, self._finished_seconds)])
 
-    def _follow(self, key: tuple[str, str], course: Course, observed: Observed) -> None:
+    def _follow(self, key: _Key, course: Course, observed: Observed) -> None:
         before = self._followed.get(key)
         now = self._clock()
         if before is not None and before.course.stage is course.stage:
@@ -103,12 +104,12 @@ class Telling:
         changed = course.sentence != before.course.sentence
         return changed and (course.refused or now >= before.told_at + TELL_AGAIN_SECONDS)
 
-    def _finish(self, key: tuple[str, str], followed: _Followed, observed: Observed) -> None:
+    def _finish(self, followed: _Followed, observed: Observed) -> None:
         now = self._clock()
         self._stage_seconds[followed.course.stage] += now - followed.since_at
         self._finished += 1
         self._finished_seconds += now - followed.began_at
-        sentence = f"nothing more is to be done about {key[0] or key[1]}"
+        sentence = f"nothing more is to be done about {followed.course.key}"
         self._say(followed.course, FINISHED, sentence, observed)
 
     def _say(self, course: Course, stage: str, sentence: str, observed: Observed) -> None:
@@ -123,6 +124,10 @@ class Telling:
 
     def _about(self, course: Course, observed: Observed) -> Iterator[About]:
         seen, machine = observed.nodes.get(course.node), observed.machines.get(course.subject)
+        remediation = observed.remediations.get(course.of)
+        if remediation is not None:
+            kind = REMEDIATIONS[remediation.kind.name][0]
+            yield About(kind, remediation.namespace, remediation.name, remediation.uid)
         if course.node:  # of one that is missing under its name, as kubelets do
             yield About(NODES, None, course.node, course.node if seen is None else seen.node.uid)
         if machine is not None and machine.machine.namespace:

@@ -17,6 +17,11 @@ Exchange = Callable[[], Awaitable[Json]]
 """Begins one exchange with the API."""
 
 
+def conditional(patch: Json, uid: str, version: str) -> Json:
+    """The merge patch for this version alone of that very object."""
+    return {**patch, "metadata": {**patch.get("metadata", {}), "uid": uid, "resourceVersion": version}}
+
+
 class Watching(Protocol):
     """The observer, as far as a write needs it."""
 

@@ -7,11 +7,12 @@ identity, and nothing of the condemnation (rule 12), so the new Node is schedula
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pp_hostd.model.keys import is_ours
 from pp_hostd.model.record import (
+    HOST_NAME,
     MAX_CONFIG_MAP_CHARACTERS,
     NAME,
     OPAQUE,
@@ -37,10 +38,13 @@ class Backup:
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     spec: Mapping[str, Any]
+    host: str = ""
+    """The BareMetalHost that was switched off for it; empty where the host had to reset itself."""
 
     def render(self) -> str:
         node = self.node()
-        return render({"id": self.id, "metadata": {**node["metadata"], "uid": self.uid}, "spec": node["spec"]})
+        metadata = {**node["metadata"], "uid": self.uid}
+        return render({"id": self.id, "host": self.host or None, "metadata": metadata, "spec": node["spec"]})
 
     def node(self) -> dict[str, Any]:
         """The Node to create."""
@@ -60,7 +64,8 @@ def parse_backup(text: object) -> Backup | Unreadable:
 
 def _stored(text: object) -> Backup:
     fields = document(text, MAX_CONFIG_MAP_CHARACTERS)
-    return _backup(fields, fields.count("id"))
+    host = fields.text("host", HOST_NAME) if "host" in fields else ""
+    return replace(_backup(fields, fields.count("id")), host=host)
 
 
 def _backup(node: Fields, condemnation_id: int) -> Backup:

@@ -13,6 +13,16 @@ from pp_hostd.model.promise import Armed
 from pp_hostd.model.remedy import Inspection, Remedy
 
 
+class Awaited(enum.Enum):
+    """What may never come, so that something is done about it after a while."""
+
+    OFF = "the host is off"
+    ON = "the host is back"
+    ACKNOWLEDGED = "at least half of the nodes know"
+    FREED = "a remediation's attempt is carried out"
+    RECOVERED = "the node is well again after it"
+
+
 @dataclass(frozen=True)
 class Case:
     """A node under work.
@@ -23,7 +33,8 @@ class Case:
     host states it. `tokens` are those of the peers that have
     acknowledged it, `again` the peers that did so once more after the wait; `t0_at` is rule 10's. `committed_at` is
     when the committed record was first seen, `kubelet_at` when the kubelet's Lease was last seen to change, and
-    `kubelet_back` says that it did so in the boot whose gate is closed.
+    `kubelet_back` says that it did so in the boot whose gate is closed. `awaited` is what has not come yet, since
+    `awaited_at`; `fell_back` says that the host could not be switched off, and has to reset itself.
     """
 
     id: int | None = None
@@ -44,6 +55,9 @@ class Case:
     left: int | None = None
     not_before_at: float = 0.0
     trouble: str = ""
+    awaited: Awaited | None = None
+    awaited_at: float = 0.0
+    fell_back: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,11 +76,14 @@ class Stage(enum.Enum):
 
     HELD = "held back"
     CONDEMNING = "condemning"
+    SWITCHING_OFF = "switching off"
     ACKNOWLEDGING = "acknowledging"
     WAITING = "waiting"
     CHECKING = "checking"
     FREEING = "freeing"
     GIVING_BACK = "giving back"
+    SWITCHING_ON = "switching on"
+    REMEDIATING = "remediating"
     CLEARING = "clearing"
 
 
@@ -82,3 +99,10 @@ class Course:
     step: Remedy | None = None
     due_at: float | None = None
     refused: bool = False
+    of: str = ""
+    """The remediation object that this course is about, if it is about one."""
+
+    @property
+    def key(self) -> str:
+        """What its steps and its case go by: the Node's name, where there is one."""
+        return self.of or self.node or self.subject

@@ -11,6 +11,18 @@ CONDEMNATION_ID = PREFIX + "condemnation-id"
 CONDEMNED = PREFIX + "condemned"
 """The label of a condemned machine, and the key of the NoExecute taint on its Node."""
 
+FLOW = PREFIX + "flow"
+"""Which flow a request for this machine starts, whatever else would."""
+REQUESTED_BY = PREFIX + "requested-by"
+"""The remediation object that has this machine remedied."""
+HOST = "metal3.io/BareMetalHost"
+
+# On the BareMetalHost.
+REBOOT = "reboot.metal3.io"
+"""A host with any `reboot.metal3.io/<suffix>` is kept off until the last of them is gone."""
+PAUSED_HOST = "baremetalhost.metal3.io/paused"
+DETACHED_HOST = "baremetalhost.metal3.io/detached"
+
 # On the Node.
 AGENT = PREFIX + "agent"
 FREEING = PREFIX + "freeing"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 from pp_hostd.model.backup import Backup
+from pp_hostd.model.bare_metal_host import BareMetalHost
 from pp_hostd.model.confirmation import Confirmation, parse_confirmation
 from pp_hostd.model.control import Control
 from pp_hostd.model.keys import CONFIRMED_DEAD, CORDONED, FREED, OUT_OF_SERVICE, PAUSED_NODE
 from pp_hostd.model.machine import Machine, machine_of_node
+from pp_hostd.model.machine_host import NO_HOST, MachineHost
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.model.record import COUNT, Fields, Unreadable, read
+from pp_hostd.model.remediation import Remediation
 from pp_hostd.model.roster import Roster
 
 CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
@@ -33,6 +36,7 @@ class NodeSeen:
     paused: bool = False
     finalizers: tuple[str, ...] = ()
     boot: str = ""
+    ready: bool = False
     stretch: int = field(default=0, compare=False)
 
     @property
@@ -51,6 +55,20 @@ class MachineSeen:
     machine: Machine
     stretch: int
     after: str = ""
+    host: MachineHost = NO_HOST
+
+
+@dataclass(frozen=True)
+class HostsSeen:
+    """The BareMetalHosts by namespace/name. `names` finds one by its uid; `held` are those with a request under our
+    own key; `claims` are the machines that name a host, by its namespace/name or, where they tell only that, its uid.
+    `late` says why they are not seen as they are now, or nothing."""
+
+    seen: Mapping[str, BareMetalHost] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    held: tuple[str, ...] = ()
+    claims: Mapping[str, Set[str]] = field(default_factory=dict)
+    late: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,7 +90,8 @@ class RosterSeen:
 @dataclass(frozen=True)
 class Observed:
     """`requests` names the machines that are not plainly well (their condemnation is anything but NotRequested),
-    `marked` the Nodes that bear the leader's marks: so a plan looks at these alone. `enrolled` are names of nodes."""
+    `marked` the Nodes that bear the leader's marks: so a plan looks at these alone. `enrolled` are names of nodes.
+    `remediations` are by what they are called."""
 
     nodes: Mapping[str, NodeSeen] = field(default_factory=dict)
     machines: Mapping[str, MachineSeen] = field(default_factory=dict)
@@ -82,6 +101,8 @@ class Observed:
     roster: RosterSeen | None = None
     control: Control = field(default_factory=lambda: Control(None, None))
     enrolled: frozenset[str] = frozenset()
+    hosts: HostsSeen = HostsSeen()
+    remediations: Mapping[str, Remediation] = field(default_factory=dict)
 
 
 def parse_node_seen(api_object: object, machines: str) -> NodeSeen | Unreadable:
@@ -108,7 +129,12 @@ def _node_seen(node: Node, fields: Fields, machines: str) -> NodeSeen:
         paused=PAUSED_NODE in annotations,
         finalizers=tuple(str(each)[:100] for each in metadata.elements("finalizers")),
         boot=str(fields.section("status").section("nodeInfo").anything("bootID") or ""),
+        ready=any(_is_ready(each) for each in fields.section("status").elements("conditions")),
     )
+
+
+def _is_ready(condition: object) -> bool:
+    return isinstance(condition, dict) and (condition.get("type"), condition.get("status")) == ("Ready", "True")
 
 
 def _freed(annotations: Fields) -> int:

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from typing import Union
 
 from pp_hostd.model.backup import Backup
+from pp_hostd.model.bare_metal_host import BareMetalHost, PowerRequest
 from pp_hostd.model.machine import Machine
+from pp_hostd.model.machine_host import Claim
 from pp_hostd.model.observed import NodeSeen
 from pp_hostd.model.record import Unreadable
+from pp_hostd.model.remediation import Phase, Remediation
 from pp_hostd.model.roster import Member, Roster
 from pp_hostd.model.written import Written
 
@@ -47,10 +50,11 @@ class Condemn:
 
 @dataclass(frozen=True)
 class Inspect:
-    """Linearizable reads of the machine, its Node and the kubelet's Lease."""
+    """Linearizable reads of the machine, its Node, the kubelet's Lease and, if one is named, the BareMetalHost."""
 
     subject: str
     node: str
+    host: str = ""
 
 
 @dataclass(frozen=True)
@@ -133,11 +137,88 @@ class Uncordon:
 
 @dataclass(frozen=True)
 class DropBackup:
-    """The Node is back, or was never deleted: that very one must be there when it is dropped."""
+    """The Node is back, or was never deleted: that very one must be there when it is dropped. None: it will not come
+    back, and must not be there."""
 
     node: str
+    uid: str | None
+    resource_version: str
+
+
+@dataclass(frozen=True)
+class SwitchOff:
+    """Have that version of a BareMetalHost, which reads on, switched off and kept off."""
+
+    host: str
     uid: str
     resource_version: str
+    request: PowerRequest
+
+
+@dataclass(frozen=True)
+class SwitchOn:
+    """Take our power-off request back. `falls_back`: the host has to reset itself instead."""
+
+    host: str
+    uid: str
+    resource_version: str
+    falls_back: bool = False
+
+
+@dataclass(frozen=True)
+class DeleteMachine:
+    """Its host does not come back: whoever owns the Machine makes another one."""
+
+    subject: str
+    uid: str
+    resource_version: str
+
+
+@dataclass(frozen=True)
+class AskFor:
+    """Ask for a machine's remedy on behalf of a remediation object."""
+
+    subject: str
+    uid: str
+    resource_version: str
+    claim: Claim
+
+
+@dataclass(frozen=True)
+class DropClaim:
+    """The remediation object is done with the machine."""
+
+    subject: str
+    uid: str
+    resource_version: str
+
+
+@dataclass(frozen=True)
+class HandToOwner:
+    """Tell the machine's owner that it can't be helped, in both lists of conditions that there may be."""
+
+    subject: str
+    uid: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class SetPhase:
+    """How far a remediation object has come, in its status."""
+
+    remediation: Remediation
+    phase: Phase
+    retry_count: int
+    reason: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class SetFinalizer:
+    """Keep a remediation object from going before it is cleaned up after; or let it go."""
+
+    remediation: Remediation
+    present: bool
 
 
 @dataclass(frozen=True)
@@ -167,6 +248,14 @@ Remedy = Union[
     Clear,
     Uncordon,
     DropBackup,
+    SwitchOff,
+    SwitchOn,
+    DeleteMachine,
+    AskFor,
+    DropClaim,
+    HandToOwner,
+    SetPhase,
+    SetFinalizer,
     HandOver,
 ]
 
@@ -182,6 +271,7 @@ class Inspection:
     node: NodeSeen | None = None
     backup: Backup | Unreadable | None = None
     kubelet_renewed: str = ""
+    host: BareMetalHost | None = None
 
 
 @dataclass(frozen=True)

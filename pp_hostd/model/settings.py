@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 from pp_hostd.model.allowed import AbsolutePath, Address, Allowed, Choice, Flag, Number, Servers, Share, Text, Whole
-from pp_hostd.model.record import NAME, UNIT
+from pp_hostd.model.record import NAME, SUFFIX, UNIT
 
 T = TypeVar("T")
 
@@ -248,6 +248,63 @@ class Leader:
 
 
 @dataclass(frozen=True)
+class Power:
+    """How the leader switches the hosts of machines off and on, where a cluster has BareMetalHosts."""
+
+    cycle: bool = setting(
+        False,
+        allowed=Flag(),
+        consequence="Machines that stand on a BareMetalHost are power-cycled, and no longer have to reset themselves; "
+        "hosts that are off when this is switched off are still switched on.",
+    )
+    suffix: str = setting(
+        "machine-remediation",
+        allowed=Text(SUFFIX),
+        consequence="The annotation reboot.metal3.io/<suffix> keeps a host off; nobody else may use this one.",
+    )
+    off_timeout_seconds: float = setting(
+        300.0,
+        unit="seconds",
+        allowed=Number(10, 86400),
+        consequence="A host that is still on so long after it was to be off is told of, and its machine may fall back.",
+    )
+    on_timeout_seconds: float = setting(
+        1800.0,
+        unit="seconds",
+        allowed=Number(10, 86400),
+        consequence="The Machine of a host that has not come back so long after it may is deleted, if its owner makes "
+        "new ones.",
+    )
+    fallback: bool = setting(
+        False,
+        allowed=Flag(),
+        consequence="Where switching off does not work, an enrolled host has to reset itself, and the other way round.",
+    )
+
+
+@dataclass(frozen=True)
+class Remediations:
+    """Which remediation objects the leader carries out, so that health checks can use it by their template."""
+
+    poison_pill: bool = setting(
+        False,
+        allowed=Flag(),
+        consequence="A PoisonPillRemediation of pp-hostd.io has the host of its Machine reset itself.",
+    )
+    metal3: bool = setting(
+        False,
+        allowed=Flag(),
+        consequence="A Metal3Remediation of infrastructure.cluster.x-k8s.io has the host power-cycled, by this leader "
+        "and no longer by Metal3's own controller, which must not run then.",
+    )
+    metal3_proposed: bool = setting(
+        False,
+        allowed=Flag(),
+        consequence="The same for the Metal3Remediation of remediation.metal3.io, as the proposals have it.",
+    )
+
+
+@dataclass(frozen=True)
 class Settings:
     """Every setting, as `settings.api.read_interval_seconds`; made with no argument, the defaults."""
 
@@ -256,6 +313,8 @@ class Settings:
     watchdog: Watchdog = Watchdog()
     agent: Agent = Agent()
     leader: Leader = Leader()
+    power: Power = Power()
+    remediations: Remediations = Remediations()
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ MUTANTS_OF_LEADER = (
         "no backup is stored before the deletion",
         12,
         "isolated",
-        ("leader.plan.certainty:_free", "if stored is None or stored.backup != wanted:", "if False:"),
+        ("leader.plan.freeing:deleted", "if stored is None or stored.backup != wanted:", "if False:"),
     ),
     mutant(
         "a Node comes back without its labels",

@@ -11,8 +11,10 @@ from typing import Any, Callable
 
 from pp_hostd.embedded.merge_patch import merge_patch
 from pp_hostd.leader.own_config_maps import OwnConfigMaps, observed
-from pp_hostd.leader.sights import Machines, Nodes, Sight
-from pp_hostd.model.observed import Observed
+from pp_hostd.leader.sights import Hosts, Machines, Nodes, Remediations, Sight
+from pp_hostd.model.observed import HostsSeen, Observed
+from pp_hostd.model.remediation import KINDS, Remediation
+from pp_hostd.model.settings import Settings
 
 Json = dict[str, Any]
 
@@ -26,8 +28,12 @@ class VirtualApi:
 
     def __init__(self, machines: str) -> None:
         self.machines = machines
-        self.objects: dict[str, dict[str, Json]] = {"nodes": {}, "machines": {}, "config maps": {}}
+        self.objects: dict[str, dict[str, Json]] = {"nodes": {}, "machines": {}, "config maps": {}, "hosts": {}}
+        self.objects.update({kind.name: {} for kind in KINDS})
         self.nodes, self.seen_machines, self.config_maps = Nodes(machines), Machines(), OwnConfigMaps()
+        self.hosts = Hosts(Settings.power.suffix)
+        self.remediations: dict[str, Remediation] = {}
+        self._remediations = {kind.name: Remediations(kind, self.remediations) for kind in KINDS}
         self.lags = False
         self._events: list[Callable[[], None]] = []
         self._version = 0
@@ -52,7 +58,8 @@ class VirtualApi:
             self.objects[kind][name] = body
         for sight in self._sights(kind):
             kept = None if body is None else sight.keep(body)
-            self._events.append(lambda s=sight, k=kept: s.show_gone(name) if k is None else s.show(k))  # type: ignore[misc]
+            gone = f"{kind} {name}" if kind in self._remediations else name
+            self._events.append(lambda s=sight, k=kept, g=gone: s.show_gone(g) if k is None else s.show(k))  # type: ignore[misc]
         if not self.lags:
             self.catch_up()
 
@@ -85,7 +92,9 @@ class VirtualApi:
                     sight.show(sight.keep(body))
 
     def observed(self) -> Observed:
-        return observed(self.nodes, self.seen_machines, self.config_maps)
+        hosts = self.hosts
+        seen = HostsSeen(hosts.seen, hosts.names, tuple(hosts.held), self.seen_machines.claims)
+        return observed(self.nodes, self.seen_machines, self.config_maps, seen, self.remediations)
 
     @property
     def revision(self) -> int:
@@ -96,4 +105,6 @@ class VirtualApi:
             return (self.nodes, self.seen_machines) if self.machines == "node" else (self.nodes,)
         if kind == "machines":
             return () if self.machines == "node" else (self.seen_machines,)
-        return (self.config_maps,)
+        if kind in self._remediations:
+            return (self._remediations[kind],)
+        return (self.hosts,) if kind == "hosts" else (self.config_maps,)

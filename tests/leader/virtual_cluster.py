@@ -10,27 +10,32 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any, Callable
 
-from pp_hostd.leader import node_writes
+from pp_hostd.leader import node_writes, remediation_writes
 from pp_hostd.leader.driver import Driver
 from pp_hostd.model.backup import back_up
+from pp_hostd.model.bare_metal_host import parse_bare_metal_host, reboot_key
 from pp_hostd.model.case import Course
-from pp_hostd.model.condemnation import Condemned, NotRequested
+from pp_hostd.model.condemnation import Condemned, NotRequested, Requested, parse_condemnation
 from pp_hostd.model.keys import BACKUP_KEY, CONTROL, ENROLLED, EXTERNAL_REMEDIATION, ROSTER, backup_name
 from pp_hostd.model.machine import Machine, parse_machine
 from pp_hostd.model.observed import NodeSeen, Observed, parse_node_seen
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.remedy import (
+    AskFor,
     AskPeers,
     Clear,
     Complete,
     Condemn,
     Cordon,
+    DeleteMachine,
     DeleteNode,
     DropBackup,
+    DropClaim,
     Freed,
     Freeing,
     FreeWorkloads,
     HandOver,
+    HandToOwner,
     Inspect,
     Inspected,
     Inspection,
@@ -39,7 +44,11 @@ from pp_hostd.model.remedy import (
     Remedy,
     RemedyEnded,
     RemedyNews,
+    SetFinalizer,
+    SetPhase,
     StoreBackup,
+    SwitchOff,
+    SwitchOn,
     Uncordon,
     WriteRoster,
 )
@@ -80,6 +89,14 @@ class VirtualCluster:
             Recreate: self._recreate,
             StoreBackup: self._store_backup,
             DropBackup: self._drop_backup,
+            SwitchOff: self._switch_off,
+            SwitchOn: self._switch_on,
+            DeleteMachine: self._delete_machine,
+            AskFor: self._ask_for,
+            DropClaim: self._drop_claim,
+            HandToOwner: self._hand_to_owner,
+            SetPhase: self._set_phase,
+            SetFinalizer: self._set_finalizer,
         }
 
     def a_term(self, own_node: str) -> Driver:
@@ -133,9 +150,9 @@ class VirtualCluster:
         """Turn after turn until that is so: each step takes effect at once, and then the clock is set to the next."""
         assert self._run(until, self.now + seconds), f"not within {seconds:g} s: {self.driver.courses}"
 
-    def spend(self, seconds: float) -> None:
-        """The same for a certain time."""
-        self._run(lambda: False, self.now + seconds)
+    def spend(self, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
+        """The same for a certain time, or until that is so."""
+        self._run(until, self.now + seconds)
 
     def _run(self, until: Callable[[], bool], end: float) -> bool:
         turns = 0
@@ -228,13 +245,61 @@ class VirtualCluster:
         self._store(backup_name(step.backup.name), {BACKUP_KEY: step.backup.render()}, step.resource_version)
 
     def _drop_backup(self, step: DropBackup) -> None:
-        self.api.matching("nodes", step.node, step.uid)
+        if step.uid is not None:
+            self.api.matching("nodes", step.node, step.uid)
+        elif self.api.get("nodes", step.node) is not None:
+            raise Conflict(f"Node {step.node}")
         self.api.matching("config maps", backup_name(step.node), version=step.resource_version)
         self.config_map(backup_name(step.node), None)
 
     def _change_machine(self, step: Condemn | Clear, state: Condemned | NotRequested) -> None:
         patch = {"metadata": state.render()}
         self.api.patch(self.api.machine_kind, step.subject, patch, uid=step.uid, version=step.resource_version)
+
+    def _switch_off(self, step: SwitchOff) -> None:
+        self._change_host(step, step.request.render())
+
+    def _switch_on(self, step: SwitchOn) -> None:
+        self._change_host(step, None)
+
+    def _change_host(self, step: SwitchOff | SwitchOn, request: str | None) -> None:
+        patch = {"metadata": {"annotations": {reboot_key(self.settings.power.suffix): request}}}
+        self.api.patch("hosts", step.host, patch, uid=step.uid, version=step.resource_version)
+
+    def _delete_machine(self, step: DeleteMachine) -> None:
+        self.api.matching("machines", step.subject, step.uid, step.resource_version)
+        self.api.put("machines", step.subject, None)
+
+    def _ask_for(self, step: AskFor) -> None:
+        found = self.api.matching("machines", step.subject, step.uid, step.resource_version)
+        condemnation = parse_condemnation(found["metadata"])
+        if not isinstance(condemnation, NotRequested):
+            raise Conflict(f"Machine {step.subject}")
+        self.api.patch("machines", step.subject, remediation_writes.asked_for(condemnation, step.claim))
+
+    def _drop_claim(self, step: DropClaim) -> None:
+        self.api.matching("machines", step.subject, step.uid, step.resource_version)
+        self.api.patch("machines", step.subject, remediation_writes.unclaimed())
+
+    def _hand_to_owner(self, step: HandToOwner) -> None:
+        found = self.api.matching("machines", step.subject, step.uid)
+        self.api.patch("machines", step.subject, remediation_writes.handed_to_owner(found, step.sentence, SINCE))
+
+    def _set_phase(self, step: SetPhase) -> None:
+        self._change_remediation(step, remediation_writes.in_phase(step, SINCE))
+
+    def _set_finalizer(self, step: SetFinalizer) -> None:
+        found = self.api.matching(step.remediation.kind.name, step.remediation.subject)
+        self._change_remediation(step, remediation_writes.finalized(found, step))
+
+    def _change_remediation(self, step: SetPhase | SetFinalizer, patch: Json) -> None:
+        """Without finalizers, one that was deleted is gone."""
+        known = step.remediation
+        kind, name = known.kind.name, known.subject
+        self.api.patch(kind, name, patch, uid=known.uid, version=known.resource_version)
+        metadata = (self.api.get(kind, name) or {})["metadata"]
+        if "deletionTimestamp" in metadata and not metadata.get("finalizers"):
+            self.api.put(kind, name, None)
 
     def _current(self, remedy: Cordon | MarkFreeing | DeleteNode) -> Json:
         return self.api.matching("nodes", remedy.node, remedy.uid, remedy.resource_version)
@@ -259,8 +324,13 @@ class VirtualCluster:
         machine, node = self.machine(step.subject), self.api.get("nodes", step.node)
         seen = None if node is None else self.node(step.node)
         condemnation = None if machine is None else machine.condemnation
-        backup = back_up(node, condemnation.id) if node is not None and isinstance(condemnation, Condemned) else None
-        return Inspection(began_at, self.now, machine, seen, backup, self.leases.get(step.node, ""))
+        backup = None
+        if node is not None and isinstance(condemnation, (Condemned, Requested)):
+            backup = back_up(node, condemnation.id if isinstance(condemnation, Condemned) else condemnation.last_id + 1)
+        found = self.api.get("hosts", step.host) if step.host else None
+        host = None if found is None else parse_bare_metal_host(found, self.settings.power.suffix)
+        assert not isinstance(host, Unreadable), host
+        return Inspection(began_at, self.now, machine, seen, backup, self.leases.get(step.node, ""), host)
 
     # What others look at and do
 

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import NODES, Resource
+from pp_hostd.model.bare_metal_host import PowerRequest, parse_request
 from pp_hostd.model.condemnation import NotCondemned, parse_condemnation
-from pp_hostd.model.keys import AGENT, CORDONED, ENROLLED, FREEING, PREFIX, backup_name
+from pp_hostd.model.keys import AGENT, CORDONED, ENROLLED, FREEING, PREFIX, REBOOT, backup_name
 from pp_hostd.model.promise import GateClosed, Withdrawn, parse_agent_record
+from pp_hostd.model.remediation import POISON_PILL
 
 Found = tuple[Resource, Json]
 """A Node or a Machine, and its kind."""
@@ -34,10 +36,32 @@ def removal(api_object: Json) -> Json | None:
     return {"metadata": {**marks, "resourceVersion": metadata["resourceVersion"]}, "spec": changes}
 
 
-def objections(lease: Json | None, found: Sequence[Found], config_maps: Sequence[Json]) -> list[str]:
-    """Why this cluster can't do without pp-hostd now, each with what to do about it."""
+def objections(
+    lease: Json | None, found: Sequence[Found], config_maps: Sequence[Json], flows: Sequence[Found] = ()
+) -> list[str]:
+    """Why this cluster can't do without pp-hostd now, each with what to do about it. `flows` are the objects of other
+    flows: BareMetalHosts and remediations."""
     nodes = [each for kind, each in found if kind is NODES]
-    return [*_leading(lease), *_missing(nodes, config_maps), *_condemned(found), *_armed(nodes)]
+    others = (*_kept_off(flows), *_unfinished(flows))
+    return [*_leading(lease), *_missing(nodes, config_maps), *_condemned(found), *_armed(nodes), *others]
+
+
+def _kept_off(flows: Sequence[Found]) -> Iterator[str]:
+    for kind, host in flows:
+        metadata = host["metadata"]
+        for key, value in (metadata.get("annotations") or {}).items():
+            if key.startswith(f"{REBOOT}/") and isinstance(parse_request(value), PowerRequest):
+                what = kind.describe(metadata["namespace"], metadata["name"])
+                yield f"{what} is kept off by a leader: let pp-leader finish; or remove its annotation {key}"
+
+
+def _unfinished(flows: Sequence[Found]) -> Iterator[str]:
+    ours = {kind.kind: kind.finalizer for kind in (POISON_PILL,)}
+    for kind, api_object in flows:
+        metadata = api_object["metadata"]
+        if ours.get(kind.kind) in (metadata.get("finalizers") or ()):
+            what = kind.describe(metadata["namespace"], metadata["name"])
+            yield f"{what} is being carried out: let pp-leader finish, or delete it while pp-leader runs"
 
 
 def _leading(lease: Json | None) -> Iterator[str]:

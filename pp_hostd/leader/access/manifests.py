@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import NAMESPACES, Resource
+from pp_hostd.leader.access.definitions import DEFINITIONS, definitions
+from pp_hostd.leader.access.granted import ONLY_POISON_PILL, GrantedFlow
 from pp_hostd.leader.access.identities import AgentsUse
 from pp_hostd.leader.access.policies import ADMISSION, policies
 from pp_hostd.leader.access.roles import RBAC_GROUP, agent_roles, leader_roles
@@ -13,6 +17,7 @@ KINDS = {
     kind.kind: kind
     for kind in (
         NAMESPACES,
+        DEFINITIONS,
         Resource(ADMISSION, "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies", namespaced=False),
         Resource(
             ADMISSION, "v1", "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", namespaced=False
@@ -26,9 +31,10 @@ KINDS = {
 """How the API serves the manifests, by their kind."""
 
 
-def manifests(machines: str, agents_use: AgentsUse) -> list[Json]:
-    """For a cluster whose machines are of this kind (the setting api.machines)."""
+def manifests(machines: str, agents_use: AgentsUse, flows: Collection[GrantedFlow] = ONLY_POISON_PILL) -> list[Json]:
+    """For a cluster whose machines are of this kind (the setting api.machines), and for these flows of the leader."""
     # The API would add this label, on which a policy relies, and then find it changed by the next apply.
     metadata = {"name": NAMESPACE, "labels": {"kubernetes.io/metadata.name": NAMESPACE}}
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
-    return [namespace, *policies(), *leader_roles(machines), *agent_roles(machines, agents_use)]
+    ours = definitions() if GrantedFlow.EXTERNAL_REMEDIATION in flows else []
+    return [namespace, *ours, *policies(), *leader_roles(machines, flows), *agent_roles(machines, agents_use)]

@@ -6,8 +6,11 @@ annotation, which key) is left to the policies; reads it can only limit by name,
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import (
+    BARE_METAL_HOSTS,
     CONFIG_MAPS,
     EVENTS,
     KUBELET_LEASES,
@@ -15,9 +18,11 @@ from pp_hostd.kube.resources import (
     MACHINES,
     NODES,
     PODS,
+    REMEDIATIONS,
     VOLUME_ATTACHMENTS,
     Resource,
 )
+from pp_hostd.leader.access.granted import ONLY_POISON_PILL, GrantedFlow
 from pp_hostd.leader.access.identities import LEADERS, AgentsUse
 from pp_hostd.model.keys import LEADER, NAMESPACE, ROSTER
 from pp_hostd.model.lease import LEASE
@@ -26,12 +31,14 @@ RBAC_GROUP = "rbac.authorization.k8s.io"
 READ = "get list watch"
 
 
-def leader_roles(machines: str) -> list[Json]:
-    """For leaders of a cluster whose machines are of this kind (the setting api.machines)."""
-    kind = MACHINES[machines][0]
+def leader_roles(machines: str, flows: Collection[GrantedFlow] = ONLY_POISON_PILL) -> list[Json]:
+    """For leaders of a cluster whose machines are of this kind (the setting api.machines), with these flows."""
+    kind, more = MACHINES[machines][0], set(flows) - {GrantedFlow.POISON_PILL}
     everywhere = [
         _rule(NODES, f"{READ} create patch delete"),
-        *([] if kind is NODES else [_rule(kind, f"{READ} patch")]),
+        *([] if kind is NODES else [_rule(kind, f"{READ} patch delete" if more else f"{READ} patch")]),
+        *([_rule(BARE_METAL_HOSTS, f"{READ} patch")] if GrantedFlow.POWER_CYCLE in flows else []),
+        *(_for_remediations(kind) if GrantedFlow.EXTERNAL_REMEDIATION in flows else []),
         _rule(PODS, "list delete"),
         _rule(VOLUME_ATTACHMENTS, "list delete"),
         _rule(EVENTS, "get create patch"),
@@ -49,6 +56,13 @@ def leader_roles(machines: str) -> list[Json]:
     ]
 
 
+def _for_remediations(machines: Resource) -> list[Json]:
+    """Of whichever kind the cluster serves; and the conditions of a Machine that is left to its owner."""
+    kinds = [versions[0] for versions in REMEDIATIONS.values()]
+    objects = [_rule(kind, f"{READ} patch") for kind in kinds]
+    return [*objects, *(_status_rule(kind) for kind in (*kinds, machines))]
+
+
 def agent_roles(machines: str, use: AgentsUse) -> list[Json]:
     """For the agents of that cluster. Each reads every machine: peers ask about each other's."""
     at_home = [
@@ -64,6 +78,10 @@ def agent_roles(machines: str, use: AgentsUse) -> list[Json]:
 def _rule(kind: Resource, verbs: str, *names: str) -> Json:
     rule: Json = {"apiGroups": [kind.group], "resources": [kind.plural], "verbs": verbs.split()}
     return {**rule, "resourceNames": list(names)} if names else rule
+
+
+def _status_rule(kind: Resource) -> Json:
+    return {"apiGroups": [kind.group], "resources": [f"{kind.plural}/status"], "verbs": ["patch"]}
 
 
 def _granted(who: str, group: str, rules: list[Json], namespace: str = "") -> list[Json]:

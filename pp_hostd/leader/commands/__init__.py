@@ -6,6 +6,8 @@ import argparse
 from importlib import import_module
 from typing import Any, Callable
 
+from pp_hostd.leader.access.granted import GrantedFlow
+
 LONGEST_SECONDS = 86400
 
 
@@ -57,7 +59,23 @@ def _add_install(commands: argparse._SubParsersAction[Any]) -> None:
         help="as the setting api.machines of leader and agents, who may use no other kind "
         "(default: as installed, else node)",
     )
+    install.add_argument(
+        "--flows",
+        type=_flows,
+        metavar="FLOW,...",
+        help="what the leader gets rights for: poison-pill (always), power-cycle (BareMetalHosts), "
+        "external-remediation (remediation objects; brings our own kinds). Rights of flows that are not named "
+        "are taken away (default: as installed, else poison-pill)",
+    )
     install.set_defaults(command=_command("install", "install"))
+
+
+def _flows(text: str) -> tuple[GrantedFlow, ...]:
+    known = {flow.value: flow for flow in GrantedFlow}
+    names = text.split(",")
+    if not known.keys() >= set(names):
+        raise argparse.ArgumentTypeError(f"{text!r} names something else than {', '.join(known)}")
+    return tuple(known[name] for name in names)
 
 
 def _add_uninstall(commands: argparse._SubParsersAction[Any]) -> None:

@@ -11,11 +11,13 @@ from pp_hostd.leader.commands.host import Host, read_host, settings_of
 from pp_hostd.leader.commands.leadership import Leadership, read_leadership
 from pp_hostd.leader.commands.status import due_text, paused_text
 from pp_hostd.leader.plan.memory import wait_seconds
+from pp_hostd.model.bare_metal_host import PowerRequest
 from pp_hostd.model.condemnation import Condemned, NotRequested, Requested
 from pp_hostd.model.confirmation import Confirmation
 from pp_hostd.model.keys import NAMESPACE, backup_name
 from pp_hostd.model.leader_status import CourseTold, LeaderStatus
 from pp_hostd.model.machine import Machine
+from pp_hostd.model.machine_host import HostReference
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.promise import AgentRecord, Armed, Committed, GateClosed, Withdrawn
 from pp_hostd.model.record import Unreadable
@@ -42,6 +44,7 @@ def explained(host: Host, leadership: Leadership, at: datetime) -> list[str]:
     return [
         *_node(host),
         f"Its machine is {_condemnation(host)}.",
+        *_power(host),
         *hindrances(host, leadership),
         *_leader(host, leadership, at),
         *_prospects(host),
@@ -53,6 +56,11 @@ def prospect(host: Host) -> str:
     against = host.against()
     if against:
         return f"If its remediation is asked for, the leader does nothing about it yet: {against}."
+    if host.is_power_cycled:
+        return (
+            f"If its remediation is asked for, the leader has BareMetalHost {host.stands_on.host} switched off, "
+            f"deletes Node {host.name} once that is read off, frees its workloads, and lets the host on again."
+        )
     record = None if host.node is None else host.node.node.agent
     promise = record.promise if isinstance(record, Committed) else record
     wait = "without a wait"
@@ -87,6 +95,20 @@ def _node(host: Host) -> list[str]:
     if isinstance(confirmed, Confirmation):
         said.append(f"{confirmed.who} has confirmed at {render_moment(confirmed.when_wallclock)} that it is dead.")
     return said
+
+
+def _power(host: Host) -> list[str]:
+    reference = host.stands_on.host
+    if not isinstance(reference, HostReference):
+        return [] if reference is None else [f"Its host is not known: {reference}."]
+    name = reference.subject or host.observed.hosts.names.get(reference.uid, "")
+    found = host.observed.hosts.seen.get(name)
+    if found is None:
+        return [f"It should stand on BareMetalHost {reference}, and there is none."]
+    power = {True: "reads on", False: "reads off", None: "has not told its power"}[found.powered_on]
+    kept = isinstance(found.request, PowerRequest) and f", kept off for {found.request.machine} by the leader"
+    troubles = "".join(f". {trouble.capitalize()}" for trouble in (found.obstacle, found.error) if trouble)
+    return [f"It stands on BareMetalHost {name}, which {power}{kept or ''}{troubles}."]
 
 
 def _record(record: AgentRecord | Unreadable | None) -> str:

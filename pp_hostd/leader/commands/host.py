@@ -11,16 +11,18 @@ from difflib import get_close_matches
 from pp_hostd import config
 from pp_hostd.errors import UserError
 from pp_hostd.kube.client import Json
-from pp_hostd.kube.resources import CONFIG_MAPS, MACHINES, NODES, Resource
+from pp_hostd.kube.resources import BARE_METAL_HOSTS, CONFIG_MAPS, MACHINES, NODES, Resource
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.own_config_maps import OwnConfigMaps
-from pp_hostd.leader.plan.poison_pill import plan
+from pp_hostd.leader.plan.flows import plan
+from pp_hostd.leader.sights import Hosts
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.case import Term
 from pp_hostd.model.condemnation import NotRequested, Requested
 from pp_hostd.model.keys import NAMESPACE
 from pp_hostd.model.machine import Machine, machine_of_node, parse_machine
-from pp_hostd.model.observed import BackupSeen, MachineSeen, NodeSeen, Observed, parse_node_seen
+from pp_hostd.model.machine_host import NO_HOST, Flow, MachineHost, parse_machine_host
+from pp_hostd.model.observed import BackupSeen, HostsSeen, MachineSeen, NodeSeen, Observed, parse_node_seen
 from pp_hostd.model.record import NAME, Unreadable
 from pp_hostd.model.settings import Settings
 
@@ -37,10 +39,17 @@ class Host:
     machine: Machine | Unreadable | None
     kind: Resource
     observed: Observed
+    stands_on: MachineHost = NO_HOST
 
     @property
     def enrolled(self) -> bool:
         return self.name in self.observed.enrolled
+
+    @property
+    def is_power_cycled(self) -> bool:
+        """Whether a request starts a power cycle, and the host need not reset itself."""
+        on_host = self.settings.power.cycle and self.stands_on.host is not None
+        return on_host and self.stands_on.flow is not Flow.POISON_PILL
 
     @property
     def backup(self) -> BackupSeen | None:
@@ -69,7 +78,7 @@ class Host:
             return f"its machine: {machine or 'there is none'}"
         if isinstance(machine.condemnation, NotRequested):
             machine = replace(machine, condemnation=Requested(machine.condemnation.last_id))
-        machines = {machine.subject: MachineSeen(machine, stretch=0)}
+        machines = {machine.subject: MachineSeen(machine, stretch=0, host=self.stands_on)}
         asked = replace(self.observed, machines=machines, requests=(machine.subject,))
         courses = plan(self.settings, asked, Term(own_node="", began_at=-math.inf), (), now=0.0).courses
         return next((course.sentence for course in courses if course.refused), "")
@@ -98,7 +107,9 @@ def read_host(administrator: Administrator, settings: Settings, name: str) -> Ho
     if node is None and stored is not None and isinstance(stored.backup, Backup):
         node = stored.backup.node()
     subject = machine_of_node(node or {}, settings.api.machines)
-    kind, machine = _machine(administrator, settings.api.machines, subject)
+    kind, found = _machine(administrator, settings.api.machines, subject)
+    machine = found if found is None or isinstance(found, Unreadable) else parse_machine(found)
+    stands_on, hosts = _hosts(administrator, settings, found)
     observed = Observed(
         nodes={} if seen is None else {name: seen},
         marked=(name,) if seen is not None and seen.marked else (),
@@ -106,8 +117,10 @@ def read_host(administrator: Administrator, settings: Settings, name: str) -> Ho
         roster=ours.roster,
         control=ours.control,
         enrolled=ours.enrolled,
+        hosts=hosts,
     )
-    return Host(name, settings, seen, "" if isinstance(subject, Unreadable) else subject, machine, kind, observed)
+    called = "" if isinstance(subject, Unreadable) else subject
+    return Host(name, settings, seen, called, machine, kind, observed, stands_on)
 
 
 def own_config_maps(administrator: Administrator) -> OwnConfigMaps:
@@ -130,7 +143,7 @@ def find_node(administrator: Administrator, name: str, *missing: str) -> Json:
 
 def _machine(
     administrator: Administrator, machines: str, subject: str | Unreadable
-) -> tuple[Resource, Machine | Unreadable | None]:
+) -> tuple[Resource, Json | Unreadable | None]:
     """In the newest version that serves it."""
     versions = MACHINES[machines]
     if isinstance(subject, Unreadable):
@@ -139,8 +152,22 @@ def _machine(
         namespace, name = _parts(subject)
         found = administrator.get(kind, name, namespace)
         if found is not None:
-            return kind, parse_machine(found)
+            return kind, found
     return versions[0], None
+
+
+def _hosts(
+    administrator: Administrator, settings: Settings, machine: Json | Unreadable | None
+) -> tuple[MachineHost, HostsSeen]:
+    """What a Machine says of its BareMetalHost, and that host, where power cycles are on."""
+    if not settings.power.cycle or machine is None or isinstance(machine, Unreadable):
+        return NO_HOST, HostsSeen()
+    stands_on = parse_machine_host(machine)
+    stands_on = MachineHost(stands_on) if isinstance(stands_on, Unreadable) else stands_on
+    hosts = Hosts(settings.power.suffix)
+    for each in administrator.list(BARE_METAL_HOSTS):
+        hosts.show(hosts.keep(each))
+    return stands_on, HostsSeen(hosts.seen, hosts.names, tuple(hosts.held))
 
 
 def _parts(subject: str) -> tuple[str | None, str]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Collection
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 import yaml
 
-from pp_hostd.kube.resources import LEASES, MACHINES
+from pp_hostd.errors import UserError
+from pp_hostd.kube.resources import BARE_METAL_HOSTS, LEASES, MACHINES, POISON_PILL_REMEDIATIONS
+from pp_hostd.leader.access.granted import ONLY_POISON_PILL, GrantedFlow
 from pp_hostd.leader.access.identities import AgentsUse
 from pp_hostd.leader.access.manifests import KINDS, manifests
 from pp_hostd.model.keys import NAMESPACE
@@ -27,7 +30,9 @@ NOT_PRINTED = (
 
 def install(arguments: Namespace) -> int:
     if arguments.dry_run:
-        wanted = manifests(arguments.machines or MACHINES_ARE, AgentsUse(arguments.agents_use or AGENTS_USE))
+        flows = arguments.flows or ONLY_POISON_PILL
+        machines = _fitting(arguments.machines or MACHINES_ARE, flows)
+        wanted = manifests(machines, AgentsUse(arguments.agents_use or AGENTS_USE), flows)
         say(yaml.safe_dump_all(wanted, sort_keys=False, width=120) + NOT_PRINTED)
         return 0
     # Only from here on does it need the official client.
@@ -49,7 +54,16 @@ def install(arguments: Namespace) -> int:
     return 0
 
 
-def _chosen(arguments: Namespace, administrator: Administrator) -> tuple[str, AgentsUse]:
+def _fitting(machines: str, flows: Collection[GrantedFlow]) -> str:
+    """The kind of machines, if these flows can do with it."""
+    more = [flow.value for flow in flows if flow is not GrantedFlow.POISON_PILL]
+    if machines == "node" and more:
+        hint = "Say what the machines are: --machines openshift or --machines cluster-api."
+        raise UserError(f"{' and '.join(more)} need Machines, and in this cluster Nodes stand for themselves", hint)
+    return machines
+
+
+def _chosen(arguments: Namespace, administrator: Administrator) -> tuple[str, AgentsUse, Collection[GrantedFlow]]:
     """What the person says, else what is installed: an install that is only repeated takes no rights away."""
     role = administrator.get(KINDS["ClusterRole"], "pp-hostd:agent") or {}
     binding = administrator.get(KINDS["ClusterRoleBinding"], "pp-hostd:agent") or {}
@@ -57,4 +71,13 @@ def _chosen(arguments: Namespace, administrator: Administrator) -> tuple[str, Ag
     named = {subject["name"] for subject in binding.get("subjects") or ()}
     machines = next((name for name, kinds in MACHINES.items() if kinds[0].group in read), MACHINES_ARE)
     use = next((use.value for use in AgentsUse if use.group in named), AGENTS_USE)
-    return arguments.machines or machines, AgentsUse(arguments.agents_use or use)
+    leader = administrator.get(KINDS["ClusterRole"], "pp-hostd:leader") or {}
+    touched = {plural for rule in leader.get("rules") or () for plural in rule.get("resources", ())}
+    installed = {
+        GrantedFlow.POISON_PILL: True,
+        GrantedFlow.POWER_CYCLE: BARE_METAL_HOSTS.plural in touched,
+        GrantedFlow.EXTERNAL_REMEDIATION: POISON_PILL_REMEDIATIONS.plural in touched,
+    }
+    flows = tuple(flow for flow, granted in installed.items() if granted)
+    chosen = arguments.flows or flows
+    return _fitting(arguments.machines or machines, chosen), AgentsUse(arguments.agents_use or use), chosen

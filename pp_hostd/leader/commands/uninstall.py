@@ -7,7 +7,15 @@ from contextlib import closing
 
 from pp_hostd.errors import UserError
 from pp_hostd.kube.client import Json
-from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, MACHINES, Resource
+from pp_hostd.kube.resources import (
+    BARE_METAL_HOSTS,
+    CONFIG_MAPS,
+    LEASES,
+    MACHINES,
+    POISON_PILL_REMEDIATIONS,
+    Resource,
+)
+from pp_hostd.leader.access.granted import GrantedFlow
 from pp_hostd.leader.access.identities import AgentsUse
 from pp_hostd.leader.access.leftovers import Found, objections, removal
 from pp_hostd.leader.access.manifests import KINDS, manifests
@@ -27,12 +35,15 @@ def uninstall(arguments: Namespace) -> int:
 def _uninstall(administrator: Administrator) -> None:
     found = _nodes_and_machines(administrator)
     lease = administrator.get(LEASES, LEASE, NAMESPACE)
-    against = objections(lease, found, administrator.list(CONFIG_MAPS, NAMESPACE))
+    flows = [(kind, each) for kind in (BARE_METAL_HOSTS, POISON_PILL_REMEDIATIONS) for each in administrator.list(kind)]
+    against = objections(lease, found, administrator.list(CONFIG_MAPS, NAMESPACE), flows)
     if against:
         raise UserError("\n  ".join(["this cluster still needs pp-hostd, and nothing was changed:", *against]))
     for kind, api_object in found:
         unmark(administrator, kind, api_object)
-    for manifest in reversed(manifests("node", AgentsUse.CERTIFICATE)):  # the names are the same for all
+    for manifest in reversed(
+        manifests("node", AgentsUse.CERTIFICATE, tuple(GrantedFlow))
+    ):  # the names are the same for all
         _delete(administrator, KINDS[manifest["kind"]], manifest["metadata"])
     say("Left on the hosts, whose kubelets the gate would else hold for ever after a boot:")
     say(f"  {LEFT_ON_HOST}")

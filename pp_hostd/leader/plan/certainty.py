@@ -9,15 +9,15 @@ from collections.abc import Container
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
+from pp_hostd.leader.plan.freeing import deleted
 from pp_hostd.leader.plan.memory import wait_seconds
 from pp_hostd.leader.plan.view import View
-from pp_hostd.model.backup import Backup
 from pp_hostd.model.case import Course, Stage
 from pp_hostd.model.confirmation import Confirmation
 from pp_hostd.model.observed import NodeSeen
 from pp_hostd.model.promise import AgentRecord, Armed, Committed, GateClosed, GateKind, WatchdogKind, Withdrawn
 from pp_hostd.model.record import Unreadable
-from pp_hostd.model.remedy import AskPeers, Clear, DeleteNode, Inspect, Inspection, MarkFreeing, StoreBackup
+from pp_hostd.model.remedy import AskPeers, Clear, Inspect, Inspection, MarkFreeing
 from pp_hostd.model.roster import Electorate
 
 KUBELET_SILENT_SECONDS = 20.0
@@ -85,13 +85,16 @@ def certain(view: View) -> Course:
         return _inspect(view, "reads what the host has promised")
     found, machine = inspection.node, inspection.machine
     if seen is None or found is None or machine is None:
-        return _look_again(view, inspection, "the Node or its machine was not there")
+        return look_again(view, inspection, "the Node or its machine was not there")
+    if view.is_off and inspection.host != view.host_seen:
+        return look_again(view, inspection, "its host is off: reads that once more")
     if found.node.agent != seen.node.agent or found.confirmed != seen.confirmed:
-        return _look_again(view, inspection, "the host has stated something new")
-    trouble = refusal(view, found, machine.uid) or _boot_trouble(found)
+        return look_again(view, inspection, "the host has stated something new")
+    evidence = _power_evidence(view, inspection)
+    trouble = "" if evidence else refusal(view, found, machine.uid) or _boot_trouble(found)
     if trouble:
         return view.refuses(f"condemned, and not freed: {trouble}")
-    evidence = _evidence(view, inspection, found)
+    evidence = evidence or _evidence(view, inspection, found)
     if evidence is not None:
         return _on_evidence(view, inspection, found, evidence)
     if isinstance(found.node.agent, (Armed, Committed)):
@@ -110,10 +113,10 @@ def _boot_trouble(found: NodeSeen) -> str:
 
 
 def _inspect(view: View, sentence: str, stage: Stage = Stage.ACKNOWLEDGING) -> Course:
-    return view.does(stage, Inspect(view.subject, view.name), sentence)
+    return view.does(stage, Inspect(view.subject, view.name, view.kept_off), sentence)
 
 
-def _look_again(view: View, inspection: Inspection, sentence: str) -> Course:
+def look_again(view: View, inspection: Inspection, sentence: str) -> Course:
     due_at = inspection.began_at + LOOK_AGAIN_SECONDS
     if view.now < due_at:
         return view.waits(Stage.CHECKING, sentence, due_at)
@@ -133,6 +136,13 @@ def _evidence(view: View, inspection: Inspection, found: NodeSeen) -> Evidence |
         held = record.promise.gate is GateKind.HOLD
         return Evidence("it has decided to reset", case.committed_at + seconds, held)
     return None
+
+
+def _power_evidence(view: View, inspection: Inspection) -> Evidence | None:
+    """Read off beside our own request for this machine, which was written onto a version that read on (rule 11)."""
+    if not view.is_off or inspection.host != view.host_seen:
+        return None
+    return Evidence(f"its BareMetalHost {view.host} is off", inspection.began_at, held=True)
 
 
 def _nothing_started(closed: GateClosed, promise: Armed | None) -> bool:
@@ -264,21 +274,10 @@ def _free(view: View, inspection: Inspection, found: NodeSeen, why: str) -> Cour
     """Rule 12: the condemnation stood all the time, by the watch and by a read, and both saw the same machine
     and Node: also what was weighed by the watch alone (a pause, the taint) is as it was read."""
     if inspection.machine != view.machine or view.condemned is None or found != view.seen:
-        return _look_again(view, inspection, "the machine or its Node has changed since it was last looked at")
+        return look_again(view, inspection, "the machine or its Node has changed since it was last looked at")
     node, case_id = found.node, view.case.id or 0
     if view.settings.leader.strategy != "node-delete":
         out_of_service = view.settings.leader.strategy == "out-of-service"
         mark = MarkFreeing(node.name, node.uid, node.resource_version, case_id, out_of_service)
         return view.does(Stage.FREEING, mark, f"{why}: frees its workloads")
-    if found.finalizers:
-        held = ", ".join(found.finalizers)
-        return view.refuses(f"condemned, and not freed: its Node has finalizers and would not go ({held})")
-    if not isinstance(inspection.backup, Backup):
-        return view.refuses(f"condemned, and not freed: no backup can be made of it: {inspection.backup}")
-    wanted = replace(inspection.backup, id=case_id)
-    stored = view.backup_seen
-    if stored is None or stored.backup != wanted:
-        store = StoreBackup(wanted, None if stored is None else stored.resource_version)
-        return view.does(Stage.FREEING, store, f"{why}: backs its Node up")
-    delete = DeleteNode(node.name, node.uid, node.resource_version)
-    return view.does(Stage.FREEING, delete, f"{why}: deletes its Node")
+    return deleted(view, inspection, found, case_id, "", why)

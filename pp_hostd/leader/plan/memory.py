@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import groupby
 
-from pp_hostd.model.case import Case, Term
+from pp_hostd.model.case import Awaited, Case, Term
 from pp_hostd.model.observed import MachineSeen, NodeSeen
 from pp_hostd.model.promise import Armed, Committed, GateClosed, GateKind
 from pp_hostd.model.remedy import (
@@ -21,6 +21,7 @@ from pp_hostd.model.remedy import (
     NotAcknowledged,
     RemedyEnded,
     RemedyNews,
+    SwitchOn,
 )
 from pp_hostd.model.roster import Electorate
 from pp_hostd.model.settings import Settings
@@ -76,6 +77,11 @@ def counted(case: Case, electorate: Electorate | None, now: float) -> Case:
     if not enough and case.t0_at is not None:
         return replace(case, t0_at=None)
     return case
+
+
+def awaiting(case: Case, what: Awaited | None, now: float) -> Case:
+    """Since when this has not come."""
+    return case if case.awaited is what else replace(case, awaited=what, awaited_at=now)
 
 
 def _after(settings: Settings, case: Case, told: Iterable[RemedyNews]) -> Case:
@@ -162,6 +168,8 @@ def _ended(case: Case, ended: RemedyEnded) -> Case:
         return Case(id=remedy.id, after=remedy.resource_version)
     if isinstance(remedy, AskPeers):
         return replace(case, asked=case.asked + len(remedy.peers), ask_not_before_at=ended.at + PAUSE_SECONDS)
+    if isinstance(remedy, SwitchOn) and remedy.falls_back:
+        return replace(case, fell_back=True)
     if isinstance(remedy, FreeWorkloads) and case.left:
         return replace(case, not_before_at=ended.at + PAUSE_SECONDS, trouble=ended.sentence or "some are still there")
     return case

@@ -1,97 +1,28 @@
-"""The poison pill on the cluster's side: for every node that is asked for, condemned or not yet given back, what next.
+"""The poison pill on the cluster's side: for a node that is asked for, condemned or not yet given back, what next.
 
 Every state is derived from the cluster and this term's own memory, so any step can be repeated, by any leader.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-
 from pp_hostd.leader.plan.certainty import certain, refusal
-from pp_hostd.leader.plan.electorates import Electorates
 from pp_hostd.leader.plan.giving_back import given_back
-from pp_hostd.leader.plan.memory import counted, learned, sighted, unbroken
 from pp_hostd.leader.plan.valves import Valves, begun, paused
 from pp_hostd.leader.plan.view import View
-from pp_hostd.model.case import Case, Course, Stage, Term
+from pp_hostd.model.case import Course, Stage
 from pp_hostd.model.condemnation import Condemnation, Condemned, NotRequested
 from pp_hostd.model.keys import CONDEMNATION_ID, CONDEMNED, EXTERNAL_REMEDIATION
-from pp_hostd.model.machine import Machine, machine_of_node
-from pp_hostd.model.observed import NodeSeen, Observed
+from pp_hostd.model.machine import Machine
+from pp_hostd.model.observed import NodeSeen
 from pp_hostd.model.record import MAX_COUNT, Unreadable
-from pp_hostd.model.remedy import Condemn, Cordon, DeleteNode, DropBackup, HandOver, Inspect, RemedyNews, StoreBackup
-from pp_hostd.model.settings import Settings
+from pp_hostd.model.remedy import Condemn, Cordon, DeleteNode, DropBackup, HandOver, Inspect, StoreBackup
 
 _WITHDRAW = f"If none will come: remove {EXTERNAL_REMEDIATION} from the machine"
 _CORRECT = f"Correct the one that is wrong, or remove {EXTERNAL_REMEDIATION} from the Machine"
 
 
-@dataclass(frozen=True)
-class Planned:
-    """A course for every node that is not plainly well, and the term as it is remembered from here on."""
-
-    courses: tuple[Course, ...]
-    term: Term
-
-
-def plan(settings: Settings, observed: Observed, term: Term, news: Iterable[RemedyNews], now: float) -> Planned:
-    """Total: no cluster, however odd, makes it raise."""
-    term = learned(settings, term, news)
-    valves = Valves.of(settings, observed, term, now)
-    courses: list[Course] = []
-    cases: dict[str, Case] = {}
-    electorates = Electorates(observed.roster)
-    targets, doubtful = _targets(observed, settings.api.machines)
-    for name, subject in targets:
-        case = sighted(term.cases.get(name, Case()), observed.machines.get(subject))
-        case = unbroken(case, observed.nodes.get(name))
-        electorate = None if case.promise is None else electorates.of(case.promise)
-        case = counted(case, None if isinstance(electorate, Unreadable) else electorate, now)
-        view = View(settings, observed, electorates, term, case, name, subject, now)
-        course = _course(view, valves)
-        if course is not None:
-            courses.append(course)
-            cases[name] = case
-            valves = valves.after(course, view)
-    for name, subject in doubtful:
-        view = View(settings, observed, electorates, term, Case(), name, subject, now)
-        courses.append(view.refuses(_trouble(view, observed.machines[subject].machine, view.seen)))
-    return Planned(tuple(courses), replace(term, cases=cases, calm_at=valves.calm_at))
-
-
-Target = tuple[str, str]
-
-
-def _targets(observed: Observed, machines: str) -> tuple[list[Target], list[Target]]:
-    """Node and machine of all that is not plainly well; then the machines without a Node, or with one of another's."""
-    targets: dict[str, str] = {}
-    for name in (*observed.backups, *observed.marked):
-        subject = _subject(observed, name, machines)
-        targets[name] = subject if isinstance(subject, str) else ""
-    doubtful: list[Target] = []
-    for subject in sorted(set(observed.requests).intersection(observed.machines)):
-        name = observed.machines[subject].machine.node or ""
-        seen = observed.nodes.get(name)
-        named = seen is None or seen.subject == subject
-        if name and named and targets.get(name, "") in ("", subject):
-            targets[name] = subject
-        else:
-            doubtful.append((name, subject))
-    return sorted(targets.items()), doubtful
-
-
-def _subject(observed: Observed, name: str, machines: str) -> str | Unreadable | None:
-    """The machine that the Node names, or that it named before it was deleted."""
-    seen, stored = observed.nodes.get(name), observed.backups.get(name)
-    if seen is not None:
-        return seen.subject
-    if stored is None or isinstance(stored.backup, Unreadable):
-        return None
-    return machine_of_node(stored.backup.node(), machines)
-
-
-def _course(view: View, valves: Valves) -> Course | None:
+def poisoned(view: View, valves: Valves) -> Course | None:
+    """The next step for this node; None: nothing of it."""
     begun = given_back(view)
     if begun is not None:  # also while it is paused: a Node that is missing must come back
         return begun
@@ -110,7 +41,7 @@ def _asked_for(view: View, valves: Valves) -> Course | None:
         return None if seen is None else view.refuses(_without_machine(view))
     if isinstance(machine.condemnation, NotRequested):
         return None
-    trouble = _trouble(view, machine, seen)
+    trouble = trouble_with(view, machine, seen)
     if trouble or seen is None:
         return view.refuses(trouble)
     return _remedied(view, machine, seen, valves)
@@ -123,7 +54,7 @@ def _without_machine(view: View) -> str:
     )
 
 
-def _trouble(view: View, machine: Machine, seen: NodeSeen | None) -> str:
+def trouble_with(view: View, machine: Machine, seen: NodeSeen | None) -> str:
     """Why nothing can be done about this request, or nothing, and what a person can do."""
     if isinstance(machine.condemnation, Unreadable):
         return f"{machine.condemnation}. {_readable(view, machine, seen)}"

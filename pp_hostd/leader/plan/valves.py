@@ -6,11 +6,14 @@ from dataclasses import dataclass, replace
 
 from pp_hostd.leader.plan.view import View
 from pp_hostd.model.backup import Backup
+from pp_hostd.model.bare_metal_host import PowerRequest
 from pp_hostd.model.case import Course, Stage, Term
 from pp_hostd.model.condemnation import Condemned
 from pp_hostd.model.control import Pause
+from pp_hostd.model.machine import Machine
 from pp_hostd.model.observed import CONTROL_PLANE_LABELS, BackupSeen, NodeSeen, Observed
 from pp_hostd.model.record import Unreadable
+from pp_hostd.model.remedy import SwitchOff
 from pp_hostd.model.settings import Settings
 
 
@@ -40,23 +43,29 @@ class Valves:
 
     @classmethod
     def of(cls, settings: Settings, observed: Observed, term: Term, now: float) -> Valves:
-        asked = [observed.machines[subject].machine for subject in observed.requests if subject in observed.machines]
-        names = {machine.node for machine in asked if machine.node in observed.enrolled}
-        most = _most(settings.leader.max_unhealthy, len(observed.enrolled))
+        found = [observed.machines[subject] for subject in observed.requests if subject in observed.machines]
+        asked = [seen.machine for seen in found]
+        on_hosts = settings.power.cycle
+        names = {seen.machine.node for seen in found if seen.machine.node in observed.enrolled}
+        names |= {_called(seen.machine) for seen in found if on_hosts and seen.host.host is not None}
+        most = _most(settings.leader.max_unhealthy, len(_within_reach(observed) if on_hosts else observed.enrolled))
         storm = len(names) > most
         busy = {machine.node for machine in asked if isinstance(machine.condemnation, Condemned)}
         busy |= set(observed.backups) | {name for name in observed.marked if begun(observed.nodes.get(name))}
+        off = _kept_off(observed)
         control_plane = {name for name, seen in observed.nodes.items() if seen.control_plane}
         control_plane |= {name for name, stored in observed.backups.items() if _of_control_plane(stored)}
         absent = {name for name in control_plane if _absent(observed.nodes.get(name))}
         calm_at = now + settings.leader.cool_down_seconds if storm else term.calm_at
-        worked_on = busy & observed.enrolled | set(observed.backups)  # about all others nothing can be done
-        return cls(len(names), most, len(worked_on), len(busy & control_plane | absent), len(control_plane), calm_at)
+        worked_on = busy & observed.enrolled | set(observed.backups) | off  # about all others nothing can be done
+        busy_control_plane = (busy | off) & control_plane | absent
+        return cls(len(names), most, len(worked_on), len(busy_control_plane), len(control_plane), calm_at)
 
     def after(self, course: Course, view: View) -> Valves:
         """With this node counted as worked on, if it is about to be."""
         seen = view.seen
-        if course.stage is not Stage.CONDEMNING or view.condemned is not None or begun(seen):
+        begins = course.stage is Stage.CONDEMNING or isinstance(course.step, SwitchOff)
+        if not begins or view.condemned is not None or begun(seen):
             return self
         control_plane = seen is not None and seen.control_plane
         return replace(self, busy=self.busy + 1, busy_control_plane=self.busy_control_plane + control_plane)
@@ -86,6 +95,23 @@ class Valves:
 def begun(seen: NodeSeen | None) -> bool:
     """Whether a leader has laid hands on this Node."""
     return seen is not None and (seen.node.tainted or seen.node.freeing is not None)
+
+
+def _called(machine: Machine) -> str:
+    return machine.node or machine.subject
+
+
+def _within_reach(observed: Observed) -> set[str]:
+    """Whom something can be done about: who is enrolled, and who stands on a BareMetalHost."""
+    claims = {subject for claimants in observed.hosts.claims.values() for subject in claimants}
+    on_hosts = (observed.machines[subject].machine for subject in claims if subject in observed.machines)
+    return {*observed.enrolled, *map(_called, on_hosts)}
+
+
+def _kept_off(observed: Observed) -> set[str]:
+    """Whose hosts our requests keep off."""
+    requests = (observed.hosts.seen[name].request for name in observed.hosts.held)
+    return {each.node or each.machine for each in requests if isinstance(each, PowerRequest)}
 
 
 def _of_control_plane(stored: BackupSeen) -> bool:

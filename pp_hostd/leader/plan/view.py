@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pp_hostd.leader.plan.electorates import Electorates
+from pp_hostd.model.bare_metal_host import BareMetalHost, PowerRequest
 from pp_hostd.model.case import Case, Course, Stage, Term
 from pp_hostd.model.condemnation import Condemned
 from pp_hostd.model.machine import Machine
@@ -15,7 +16,7 @@ from pp_hostd.model.settings import Settings
 
 @dataclass(frozen=True)
 class View:
-    """`name` is the Node's, `subject` the machine's; both are empty where nothing tells them."""
+    """`name` is the Node's, `subject` the machine's, `host` the BareMetalHost's; empty where nothing tells."""
 
     settings: Settings
     observed: Observed
@@ -25,6 +26,7 @@ class View:
     name: str
     subject: str
     now: float
+    host: str = ""
 
     @property
     def seen(self) -> NodeSeen | None:
@@ -47,6 +49,28 @@ class View:
         """The condemnation that stands, whoever wrote it."""
         found = None if self.machine is None else self.machine.condemnation
         return found if isinstance(found, Condemned) else None
+
+    @property
+    def host_seen(self) -> BareMetalHost | None:
+        return self.observed.hosts.seen.get(self.host)
+
+    @property
+    def request(self) -> PowerRequest | None:
+        """Our request that keeps its host off, if there is one for this very machine, or for one that is gone."""
+        found, machine = None if self.host_seen is None else self.host_seen.request, self.machine
+        ours = isinstance(found, PowerRequest) and (machine is None or machine.uid == found.uid)
+        return found if isinstance(found, PowerRequest) and ours else None
+
+    @property
+    def kept_off(self) -> str:
+        """Its BareMetalHost, if that is kept off by our request."""
+        return self.host if self.request is not None else ""
+
+    @property
+    def is_off(self) -> bool:
+        """Whether it reads off, in a reading after our request for it, and nothing speaks against that."""
+        host = self.host_seen
+        return self.request is not None and host is not None and host.powered_on is False and not host.obstacle
 
     def does(self, stage: Stage, step: Remedy, sentence: str) -> Course:
         """The step, unless one failed just now: then it is tried again in a moment, and the sentence says why."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pp_hostd.leader import driver
-from pp_hostd.leader.plan.poison_pill import Planned, plan
+from pp_hostd.leader.plan.flows import Planned, plan
 from pp_hostd.model.case import Term
 from pp_hostd.model.observed import Observed
 from pp_hostd.model.remedy import AskPeers, HandOver, Inspect, RemedyEnded, RemedyNews

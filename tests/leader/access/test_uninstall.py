@@ -9,9 +9,11 @@ from dataclasses import replace
 import pytest
 
 from pp_hostd.kube.client import Json
-from pp_hostd.kube.resources import CAPI_MACHINES, CONFIG_MAPS, LEASES, NODES, OPENSHIFT_MACHINES
+from pp_hostd.kube.resources import BARE_METAL_HOSTS, CAPI_MACHINES, CONFIG_MAPS, LEASES, NODES, OPENSHIFT_MACHINES
+from pp_hostd.leader.access.granted import GrantedFlow
 from pp_hostd.leader.access.identities import AgentsUse
 from pp_hostd.leader.access.manifests import KINDS, manifests
+from pp_hostd.model.bare_metal_host import PowerRequest
 from pp_hostd.model.keys import NAMESPACE
 from pp_hostd.model.lease import LEASE
 from pp_hostd.model.promise import Armed, GateClosed, GateKind, WatchdogKind, Withdrawn
@@ -55,7 +57,7 @@ def uninstall(kubeconfig: str) -> subprocess.CompletedProcess[str]:
 
 
 def nothing_is_installed(world: World) -> bool:
-    wanted = [(each["kind"], each["metadata"]) for each in manifests("node", AgentsUse.CERTIFICATE)]
+    wanted = [(each["kind"], each["metadata"]) for each in manifests("node", AgentsUse.CERTIFICATE, tuple(GrantedFlow))]
     looks = [Attempt("get", KINDS[kind], each["name"], namespace=each.get("namespace")) for kind, each in wanted]
     return all(world.make(look).status_code == 404 for look in looks)
 
@@ -64,7 +66,14 @@ def backup(node: str) -> Json:
     return sample(CONFIG_MAPS, f"backup-{node}")
 
 
+KEPT_OFF = PowerRequest("machines/worker-1", "uid", "worker-1", 1).render()
 REASONS = [
+    (
+        BARE_METAL_HOSTS,
+        {"metadata": {"name": "metal-1", "annotations": {"reboot.metal3.io/ours": KEPT_OFF}}, "spec": {"online": True}},
+        "default",
+        "BareMetalHost default/metal-1 is kept off",
+    ),
     (CONFIG_MAPS, backup("lost"), NAMESPACE, "Node lost is missing"),
     (
         CONFIG_MAPS,

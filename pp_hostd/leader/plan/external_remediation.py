@@ -1,0 +1,280 @@
+"""Remediation objects: each asks for its machine's remedy, waits for the node, tries again, and gives up in the end.
+
+The remedy itself is that of the other flows: an object asks for it as a person would, with a claim on the Machine that
+tells on whose behalf. So only one of them can have a machine, and whoever comes later says why it waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from pp_hostd.leader.plan.electorates import Electorates
+from pp_hostd.leader.plan.memory import awaiting
+from pp_hostd.leader.plan.power_cycle import last_id
+from pp_hostd.leader.plan.targets import host_of
+from pp_hostd.leader.plan.view import View
+from pp_hostd.model.case import Awaited, Case, Course, Stage, Term
+from pp_hostd.model.condemnation import NotRequested
+from pp_hostd.model.machine import Machine
+from pp_hostd.model.machine_host import Claim, Flow, MachineHost
+from pp_hostd.model.observed import Observed
+from pp_hostd.model.record import Unreadable
+from pp_hostd.model.remediation import SUCCEEDED, Phase, Remediation, Strategy, is_carried_out
+from pp_hostd.model.remedy import (
+    AskFor,
+    Clear,
+    DeleteMachine,
+    DropClaim,
+    HandToOwner,
+    Remedy,
+    SetFinalizer,
+    SetPhase,
+    SwitchOn,
+)
+from pp_hostd.model.settings import Settings
+
+_AWAITED = {Phase.RUNNING: Awaited.FREED, Phase.WAITING: Awaited.RECOVERED}
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """One object, and all that is known about its machine; `told` is what is done about that machine, if anything."""
+
+    remediation: Remediation
+    view: View
+    told: Course | None
+
+    @property
+    def machine(self) -> Machine | None:
+        return self.view.machine
+
+    @property
+    def about(self) -> MachineHost:
+        seen = self.view.machine_seen
+        return MachineHost() if seen is None else seen.host
+
+    @property
+    def claim(self) -> Claim:
+        return Claim(self.remediation.key, self.remediation.uid, self.remediation.kind.flow)
+
+    @property
+    def is_ours(self) -> bool:
+        return isinstance(self.about.claim, Claim) and self.about.claim.uid == self.remediation.uid
+
+    @property
+    def is_asked(self) -> bool:
+        return self.machine is not None and not isinstance(self.machine.condemnation, NotRequested)
+
+    def does(self, stage: Stage, step: Remedy, sentence: str) -> Course:
+        return self._of(self.view.does(stage, step, sentence))
+
+    def waits(self, stage: Stage, sentence: str, due_at: float | None = None) -> Course:
+        return self._of(self.view.waits(stage, sentence, due_at))
+
+    def refuses(self, sentence: str) -> Course:
+        return self._of(self.view.refuses(sentence))
+
+    def sets(self, phase: Phase, reason: str, sentence: str, retry_count: int | None = None) -> Course:
+        count = self.remediation.retry_count if retry_count is None else retry_count
+        step = SetPhase(self.remediation, phase, count, reason, sentence)
+        return self.does(Stage.REMEDIATING, step, sentence)
+
+    def _of(self, course: Course) -> Course:
+        key = self.remediation.key
+        return replace(course, of=key, sentence=f"{key}: {course.sentence}")
+
+
+def remediations(
+    settings: Settings, observed: Observed, term: Term, courses: tuple[Course, ...], now: float
+) -> Iterator[tuple[Course | None, Case]]:
+    """For every object what comes next, and its case; `courses` are those of the machines."""
+    told: Mapping[str, Course] = {course.subject: course for course in courses}
+    electorates = Electorates(observed.roster)
+    for key, found in sorted(observed.remediations.items()):
+        phase = found.phase if isinstance(found.phase, Phase) else Phase.NEW
+        case = awaiting(term.cases.get(key, Case()), _AWAITED.get(phase), now)
+        seen = observed.machines.get(found.machine)
+        name = "" if seen is None else seen.machine.node or ""
+        host = "" if seen is None else host_of(observed, found.machine)
+        view = View(settings, observed, electorates, term, case, name, found.machine, now, host)
+        yield _course(_Wanted(found, view, told.get(found.machine))), case
+
+
+def _course(wanted: _Wanted) -> Course | None:
+    found = wanted.remediation
+    if found.deleting or not is_carried_out(found.kind, wanted.view.settings.remediations):
+        return _cleaned_up(wanted) if found.finalized else None
+    if isinstance(found.phase, Unreadable):
+        return wanted.refuses(f"{found.phase}. Somebody has edited it: delete the object, and ask again")
+    if found.phase is Phase.FAILED:
+        return _let_go(wanted, "has failed") if found.finalized else None
+    trouble = _trouble(wanted)
+    if trouble:
+        return wanted.refuses(trouble)
+    if isinstance(found.strategy, Unreadable):
+        return wanted.sets(Phase.FAILED, "BadSpec", f"{found.strategy}. Correct the template, and delete this object")
+    by_phase = {Phase.NEW: _begun, Phase.RUNNING: _run, Phase.WAITING: _awaited, Phase.DELETING: _escalated}
+    return by_phase[found.phase](wanted, found.strategy)
+
+
+def _trouble(wanted: _Wanted) -> str:
+    """Why nothing can be done for this object, or nothing."""
+    found, machine = wanted.remediation, wanted.machine
+    if machine is None:
+        return f"there is no Machine {found.machine}. Delete the object, if none will come"
+    if found.machine_uid not in ("", machine.uid):
+        return f"it was made for another Machine {found.machine} (uid {found.machine_uid}). Delete the object"
+    if found.kind.flow is Flow.POWER_CYCLE and not wanted.view.settings.power.cycle:
+        return "it needs power cycles, and that flow is off (power.cycle)"
+    return ""
+
+
+def _turn(wanted: _Wanted) -> str:
+    """Who has the machine remedied already, or nothing. A claim of an object that is gone counts no longer."""
+    claim = wanted.about.claim
+    if wanted.is_ours:
+        return ""
+    if isinstance(claim, Claim):
+        other = wanted.view.observed.remediations.get(claim.of)
+        if other is not None and other.uid == claim.uid:
+            return f"waits its turn: {claim.of} has the machine remedied"
+    if wanted.is_asked:
+        return "waits its turn: the machine's remedy is asked for by its annotation already"
+    return ""
+
+
+# Forward.
+
+
+def _begun(wanted: _Wanted, _strategy: Strategy) -> Course:
+    host, turn = wanted.view.host_seen, _turn(wanted)
+    if wanted.remediation.kind.flow is Flow.POWER_CYCLE and host is not None and not host.online:
+        return wanted.sets(Phase.FAILED, "HostIsOff", f"BareMetalHost {host.subject} is meant to be off (spec.online)")
+    if turn:
+        return _noted(wanted, "WaitsItsTurn", turn) or wanted.waits(Stage.HELD, turn)
+    return wanted.sets(Phase.RUNNING, "Running", "begins")
+
+
+def _run(wanted: _Wanted, strategy: Strategy) -> Course:
+    found, machine, turn = wanted.remediation, wanted.machine, _turn(wanted)
+    if not found.finalized:
+        return wanted.does(Stage.REMEDIATING, SetFinalizer(found, present=True), "is to be cleaned up after")
+    if turn:
+        return _noted(wanted, "WaitsItsTurn", turn) or wanted.waits(Stage.HELD, turn)
+    if machine is not None and not wanted.is_ours:
+        step = AskFor(machine.subject, machine.uid, machine.resource_version, wanted.claim)
+        return wanted.does(Stage.REMEDIATING, step, f"asks for the remedy of Machine {machine.subject}")
+    if not wanted.is_asked:
+        return wanted.sets(Phase.WAITING, "Waiting", "the workloads are free: waits until the node is well again")
+    return _under_way(wanted, strategy)
+
+
+def _under_way(wanted: _Wanted, strategy: Strategy) -> Course:
+    """What the other flow says, and whether that takes longer than this object allows."""
+    case, told = wanted.view.case, wanted.told
+    sentence = "is carried out" if told is None else told.sentence
+    late = strategy.off_seconds is not None and wanted.view.now >= case.awaited_at + strategy.off_seconds
+    if late:
+        sentence = f"not carried out within {strategy.off_seconds:g} s: {sentence}"
+    refused = late or (told is not None and told.refused)
+    noted = _noted(wanted, "Refused" if refused else "Running", sentence)
+    return noted or (wanted.refuses(sentence) if refused else wanted.waits(Stage.REMEDIATING, sentence))
+
+
+def _noted(wanted: _Wanted, reason: str, sentence: str) -> Course | None:
+    """Have its condition say so, where there is one; once for each reason."""
+    found = wanted.remediation
+    if not found.kind.conditions or found.reason == reason or isinstance(found.phase, Unreadable):
+        return None
+    return wanted.sets(found.phase, reason, sentence)
+
+
+def _awaited(wanted: _Wanted, strategy: Strategy) -> Course | None:
+    """Attempted: whoever made the object deletes it when the node is well. While it is not, it is tried again."""
+    found, due_at = wanted.remediation, wanted.view.case.awaited_at + strategy.timeout_seconds
+    if _is_well(wanted):
+        return _noted(wanted, SUCCEEDED, "the node is well again") or _let_go(wanted, "the node is well again")
+    if wanted.view.now < due_at:
+        return wanted.waits(Stage.REMEDIATING, "waits until the node is well again", due_at)
+    if wanted.is_asked or wanted.view.backup_seen is not None:
+        return wanted.waits(Stage.REMEDIATING, "the last attempt has not been given back yet")
+    if wanted.is_ours:
+        return _dropped(wanted, "the node is not well in time")
+    if found.retry_count < strategy.retry_limit:
+        told = f"the node is not well in time: tries again ({found.retry_count + 1} of {strategy.retry_limit})"
+        return wanted.sets(Phase.RUNNING, "Running", told, found.retry_count + 1)
+    kept = wanted.about.kept if _deletes(wanted, strategy) else ""
+    if kept:
+        told = f"the node is not well after {found.retry_count + 1} attempts, and its Machine is kept, since {kept}"
+        return wanted.sets(Phase.FAILED, "NotEscalated", told)
+    return wanted.sets(Phase.DELETING, "Escalated", f"the node is not well after {found.retry_count + 1} attempts")
+
+
+def _is_well(wanted: _Wanted) -> bool:
+    view = wanted.view
+    given_back = view.backup_seen is None and view.request is None and not wanted.is_asked
+    return given_back and view.seen is not None and view.seen.ready
+
+
+def _deletes(wanted: _Wanted, strategy: Strategy) -> bool:
+    """OpenShift's owners don't know the condition by which others are told."""
+    return strategy.deletes or wanted.view.settings.api.machines == "openshift"
+
+
+def _escalated(wanted: _Wanted, strategy: Strategy) -> Course | None:
+    machine, about = wanted.machine, wanted.about
+    if machine is None or about.deleting or about.escalated:
+        return _let_go(wanted, "its owner has it now")
+    told = "all attempts have failed"
+    if not _deletes(wanted, strategy):
+        step = HandToOwner(machine.subject, machine.uid, f"{wanted.remediation.key}: {told}")
+        return wanted.does(Stage.REMEDIATING, step, f"{told}: leaves Machine {machine.subject} to its owner")
+    delete = DeleteMachine(machine.subject, machine.uid, machine.resource_version)
+    return wanted.does(Stage.REMEDIATING, delete, f"{told}: deletes Machine {machine.subject}")
+
+
+# Back.
+
+
+def _let_go(wanted: _Wanted, sentence: str) -> Course | None:
+    """Nothing of it is left on the machine, and then nothing keeps the object."""
+    if wanted.is_ours:
+        return _dropped(wanted, sentence)
+    if wanted.remediation.finalized:
+        return wanted.does(Stage.CLEARING, SetFinalizer(wanted.remediation, present=False), f"{sentence}: is done")
+    return None
+
+
+def _dropped(wanted: _Wanted, sentence: str) -> Course:
+    machine = wanted.machine
+    if machine is None:
+        return wanted.waits(Stage.CLEARING, sentence)
+    step = DropClaim(machine.subject, machine.uid, machine.resource_version)
+    return wanted.does(Stage.CLEARING, step, sentence)
+
+
+def _cleaned_up(wanted: _Wanted) -> Course | None:
+    """It was deleted, perhaps since the node is well: what can still be stopped is, what was begun is given back."""
+    view, machine = wanted.view, wanted.machine
+    told = "was deleted" if wanted.remediation.deleting else "objects of its kind are not carried out any more"
+    if machine is None or not wanted.is_ours:
+        return _let_go(wanted, told)
+    if isinstance(machine.condemnation, Unreadable):
+        return wanted.refuses(f"{told}, and its Machine's {machine.condemnation}")
+    if wanted.is_asked and not _is_freed(view):
+        step = Clear(machine.subject, machine.uid, machine.resource_version, last_id(machine))
+        return wanted.does(Stage.CLEARING, step, f"{told}: nobody asks for the remedy any more")
+    host = view.host_seen
+    if view.request is not None and host is not None and host.powered_on is not False and not wanted.is_asked:
+        step_on = SwitchOn(host.subject, host.uid, host.resource_version)
+        return wanted.does(Stage.CLEARING, step_on, f"{told}: its host need not go off any more")
+    if wanted.is_asked or view.request is not None or view.backup_seen is not None:
+        return wanted.waits(Stage.CLEARING, f"{told}: waits until all is given back")
+    return _let_go(wanted, told)
+
+
+def _is_freed(view: View) -> bool:
+    """Whether its Node was deleted, or marked, for it: then the flow goes on to its end, which gives it back."""
+    marked = view.seen is not None and view.seen.node.freeing is not None
+    return marked or (view.backup_seen is not None and view.seen is None) or (view.is_off and view.seen is None)

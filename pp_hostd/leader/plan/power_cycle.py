@@ -1,0 +1,289 @@
+"""The power cycle: a machine that is asked for has its host switched off, its Node deleted, and both given back.
+
+The table says what comes next; this module, whether it may, and what goes with it. Nothing is remembered but for how
+long something has not come: every state is read from annotations, power and backup, so that any leader goes on.
+"""
+
+from __future__ import annotations
+
+from pp_hostd.leader.plan.certainty import look_again, refusal
+from pp_hostd.leader.plan.freeing import deleted
+from pp_hostd.leader.plan.power_table import Action, Situation, action
+from pp_hostd.leader.plan.power_trouble import host_trouble, unfit, without_host
+from pp_hostd.leader.plan.valves import Valves, paused
+from pp_hostd.leader.plan.view import View
+from pp_hostd.model.backup import Backup
+from pp_hostd.model.bare_metal_host import BareMetalHost, PowerRequest
+from pp_hostd.model.case import Awaited, Course, Stage
+from pp_hostd.model.condemnation import Condemned, NotRequested, Requested
+from pp_hostd.model.keys import CONDEMNATION_ID, NAMESPACE, backup_name
+from pp_hostd.model.machine import Machine
+from pp_hostd.model.record import MAX_COUNT, Unreadable
+from pp_hostd.model.remedy import (
+    Clear,
+    Complete,
+    DeleteMachine,
+    DropBackup,
+    Freeing,
+    FreeWorkloads,
+    HandOver,
+    Inspect,
+    Recreate,
+    SwitchOff,
+    SwitchOn,
+)
+
+
+def power_cycled(view: View, valves: Valves) -> Course | None:
+    """The next step for a machine whose host is, or is to be, switched off; None: nothing of it."""
+    machine, host, stored = view.machine, view.host_seen, view.backup_seen
+    if stored is not None and isinstance(stored.backup, Unreadable):
+        return view.refuses(f"ConfigMap {NAMESPACE}/{backup_name(view.name)}: {stored.backup}. Correct or delete it")
+    if machine is not None and isinstance(machine.condemnation, Unreadable):
+        return view.refuses(f"{machine.condemnation}. To make it readable: pp-leader absolve {view.name}")
+    completed = _completed(view)
+    if completed is not None:
+        return completed
+    if host is None:
+        return _hostless(view)
+    what, why = action(situation(view, host))
+    if what is Action.SWITCH_OFF and machine is not None:
+        return _switch_off(view, machine, host, valves, why)
+    if what is Action.DELETE_NODE and machine is not None:
+        return _delete_node(view, machine, host, why)
+    if what is Action.TAKE_REQUEST and machine is not None:
+        return _freed(view) or _take_request(view, machine, why)
+    if what is Action.SWITCH_ON:
+        return _freed(view) or _recreated(view) or _switch_on(view, host, why)
+    return _nothing(view, host, why)
+
+
+def situation(view: View, host: BareMetalHost) -> Situation:
+    """The row of the table. A host that nobody has told the power of is taken for on: that allows least."""
+    asked = view.machine is not None and isinstance(view.machine.condemnation, Requested)
+    return Situation(view.seen is not None, asked, host.powered_on is not False, view.request is not None)
+
+
+def awaited(view: View) -> Awaited | None:
+    """What may never come."""
+    host, backup = view.host_seen, own_backup(view)
+    if view.condemned is not None:
+        return Awaited.ACKNOWLEDGED if view.case.t0_at is None else None
+    if host is not None and view.request is not None:
+        return None if host.powered_on is False else Awaited.OFF
+    if backup is None or host is None or _is_back(view, host) or _kept_off_by_others(host):
+        return None
+    return Awaited.ON
+
+
+def own_backup(view: View) -> Backup | None:
+    """The backup of a Node whose host was switched off for it."""
+    stored = None if view.backup_seen is None else view.backup_seen.backup
+    return stored if isinstance(stored, Backup) and stored.host else None
+
+
+def _kept_off_by_others(host: BareMetalHost) -> str:
+    """Who wants it to be off, or nothing: no time counts against the host then."""
+    if host.powered_on is True or (host.online and not host.others):
+        return ""
+    return f"it is kept off by {', '.join(host.others)}" if host.others else "it is meant to be off (spec.online)"
+
+
+def _is_back(view: View, host: BareMetalHost | None) -> bool:
+    return view.seen is not None and host is not None and host.powered_on is True
+
+
+# Off.
+
+
+def _switch_off(view: View, machine: Machine, host: BareMetalHost, valves: Valves, why: str) -> Course:
+    trouble = _trouble(view, machine) or host_trouble(view, host) or unfit(host)
+    if trouble:
+        return view.refuses(trouble)
+    held, until_at = paused(view), None
+    if not held:
+        held, until_at = valves.held(view)
+    if held:
+        return view.waits(Stage.HELD, held, until_at)
+    if view.name and view.name == view.term.own_node:
+        return view.does(Stage.HELD, HandOver(), "this leader runs on that very host: another must lead")  # rule 14
+    step = requested_off(view, machine, host, last_id(machine) + 1)
+    return view.does(Stage.SWITCHING_OFF, step, f"{why} ({host.subject})")
+
+
+def requested_off(view: View, machine: Machine, host: BareMetalHost, remediation_id: int) -> SwitchOff:
+    request = PowerRequest(machine.subject, machine.uid, view.name, remediation_id)
+    return SwitchOff(host.subject, host.uid, host.resource_version, request)
+
+
+def last_id(machine: Machine) -> int:
+    condemnation = machine.condemnation
+    if isinstance(condemnation, Unreadable):
+        return 0
+    return condemnation.id if isinstance(condemnation, Condemned) else condemnation.last_id
+
+
+def _trouble(view: View, machine: Machine) -> str:
+    """Why nothing may be done about this machine, or nothing."""
+    seen = view.seen
+    if last_id(machine) == MAX_COUNT:
+        return f"its {CONDEMNATION_ID} can't grow any further. Remove it, and ask again"
+    if seen is None or seen.subject == machine.subject:
+        return ""
+    named = f"names no machine: {seen.subject}" if isinstance(seen.subject, Unreadable) else f"names {seen.subject}"
+    return f"Machine {machine.subject} refers to Node {machine.node}, and that Node {named}. Correct that"
+
+
+def _delete_node(view: View, machine: Machine, host: BareMetalHost, why: str) -> Course:
+    """Rule 12: only what linearizable reads and the watch show alike is acted upon."""
+    trouble, held = _trouble(view, machine) or host_trouble(view, host), paused(view)
+    if trouble:
+        return view.refuses(f"switched off, and its workloads are not freed: {trouble}")
+    if held:
+        return view.waits(Stage.HELD, held)
+    inspection, request = view.case.inspection, view.request
+    if inspection is None:
+        return view.does(Stage.CHECKING, Inspect(view.subject, view.name, view.host), f"{why}: looks once more")
+    found = inspection.node
+    if found is None or found != view.seen or inspection.machine != machine or inspection.host != host or not request:
+        return look_again(view, inspection, f"{why}, and something has changed: looks once more")
+    return deleted(view, inspection, found, request.id, host.subject, why)
+
+
+def _freed(view: View) -> Course | None:
+    """Its Node is gone, and its host is kept off: what it ran may run elsewhere."""
+    if own_backup(view) is None or view.seen is not None or view.case.left == 0 or not view.is_off:
+        return None
+    left = "" if view.case.left is None else f" ({view.case.left} are left)"
+    return view.does(Stage.FREEING, FreeWorkloads(view.name, Freeing.ALL), f"frees its workloads{left}")
+
+
+def _take_request(view: View, machine: Machine, why: str) -> Course:
+    newest = max(last_id(machine), 0 if view.request is None else view.request.id)
+    step = Clear(view.subject, machine.uid, machine.resource_version, newest)
+    return view.does(Stage.CLEARING, step, f"{why}: takes the request off its machine")
+
+
+def _nothing(view: View, host: BareMetalHost, why: str) -> Course | None:
+    asked = view.machine is not None and isinstance(view.machine.condemnation, Requested)
+    if view.request is not None:
+        return _still_on(view, host, why, asked=asked)
+    if asked:  # it is off, and not by us
+        trouble = host_trouble(view, host) or unfit(host) or f"{why}. It is switched off, and on again, once it is on"
+        return view.refuses(f"BareMetalHost {host.subject} reads off: {trouble}. {_or_a_word(view)}")
+    return _coming_back(view, host)
+
+
+def _or_a_word(view: View) -> str:
+    if view.name not in view.observed.enrolled:
+        return "If it does not come on, see what its operator says of it"
+    return f"If it is certainly off: pp-leader confirm-dead {view.name}"
+
+
+def _still_on(view: View, host: BareMetalHost, why: str, *, asked: bool) -> Course:
+    error = f"; its operator says: {host.error}" if host.error else ""
+    obstacle = f"; {host.obstacle}" if host.obstacle else ""
+    seconds = view.settings.power.off_timeout_seconds
+    due_at = view.case.awaited_at + seconds
+    if view.now < due_at:
+        return view.waits(Stage.SWITCHING_OFF, f"{why} ({host.subject}){error}{obstacle}", due_at)
+    told = f"BareMetalHost {host.subject} is still on, {seconds:g} s after it was to be off{error}{obstacle}"
+    if asked and _can_reset_itself(view):
+        step = SwitchOn(host.subject, host.uid, host.resource_version, falls_back=True)
+        return view.does(Stage.SWITCHING_OFF, step, f"{told}: it has to reset itself instead")
+    return view.refuses(f"{told}. See that its BMC and its operator work; this goes on once it is off")
+
+
+def _can_reset_itself(view: View) -> bool:
+    seen, machine = view.seen, view.machine
+    enrolled = view.name in view.observed.enrolled
+    if not view.settings.power.fallback or not enrolled or seen is None or machine is None:
+        return False
+    return not refusal(view, seen, machine.uid)
+
+
+# On again.
+
+
+def _completed(view: View) -> Course | None:
+    """A Node that has come back gets what it lacks, whatever comes next: or the next backup would lack it too."""
+    backup, seen = own_backup(view), view.seen
+    if backup is None or seen is None or seen.node.uid == backup.uid or seen.freed == backup.id:
+        return None
+    return view.does(Stage.GIVING_BACK, Complete(backup, seen.node.uid), "completes the Node that came back")
+
+
+def _recreated(view: View) -> Course | None:
+    """Where an agent holds the kubelet, nobody else can make its Node anew."""
+    backup = own_backup(view)
+    if backup is None or view.seen is not None or view.name not in view.observed.enrolled:
+        return None
+    return view.does(Stage.GIVING_BACK, Recreate(backup), "its workloads are free: makes its Node anew")
+
+
+def _switch_on(view: View, host: BareMetalHost, why: str) -> Course:
+    step = SwitchOn(host.subject, host.uid, host.resource_version)
+    return view.does(Stage.SWITCHING_ON, step, f"{why} ({host.subject})")
+
+
+def _coming_back(view: View, host: BareMetalHost) -> Course | None:
+    """Nothing keeps it off any more; if its Node was deleted, that and the host are waited for."""
+    backup, seen = own_backup(view), view.seen
+    if backup is None:
+        return None
+    if _is_gone(view) or _is_back(view, host) or (seen is not None and seen.node.uid == backup.uid):
+        return _drop(view, "its Machine was deleted" if _is_gone(view) else "its host and its Node are back")
+    return _recreated(view) or _awaited_back(view, host)
+
+
+def _awaited_back(view: View, host: BareMetalHost) -> Course:
+    seconds, lacks = view.settings.power.on_timeout_seconds, "on" if host.powered_on is not True else "back as a Node"
+    due_at, error = view.case.awaited_at + seconds, f"; its operator says: {host.error}" if host.error else ""
+    others = _kept_off_by_others(host)
+    if others:
+        return view.refuses(f"waits until BareMetalHost {host.subject} is on, and {others}")
+    if view.now < due_at:
+        return view.waits(Stage.SWITCHING_ON, f"waits until BareMetalHost {host.subject} is {lacks}{error}", due_at)
+    told = f"BareMetalHost {host.subject} is not {lacks}, {seconds:g} s after it could have been{error}"
+    kept, machine = _kept(view, host), view.machine
+    if kept or machine is None:
+        return view.refuses(f"{told}. Its Machine is not deleted, since {kept}. See what its BMC and its console say")
+    step = DeleteMachine(machine.subject, machine.uid, machine.resource_version)
+    return view.does(Stage.SWITCHING_ON, step, f"{told}: deletes its Machine, for its owner to make another")
+
+
+def _kept(view: View, host: BareMetalHost) -> str:
+    """Why the Machine of a host that does not come back is not deleted; nothing, if it is."""
+    seen = view.machine_seen
+    reasons = (
+        paused(view),
+        "its host is externally provisioned" if host.external else "",
+        "it is gone" if seen is None else seen.host.kept,
+    )
+    return next(filter(None, reasons), "")
+
+
+def _is_gone(view: View) -> bool:
+    """Whether the Machine was deleted, as far as it is known which one it was."""
+    return view.machine is None and view.subject != ""
+
+
+def _drop(view: View, sentence: str) -> Course | None:
+    stored, seen = view.backup_seen, view.seen
+    if stored is None:
+        return None
+    drop = DropBackup(view.name, None if seen is None else seen.node.uid, stored.resource_version)
+    return view.does(Stage.CLEARING, drop, f"{sentence}: drops the backup")
+
+
+def _hostless(view: View) -> Course | None:
+    """There is no host to look at: what can be given back is, and the rest waits for a person."""
+    if own_backup(view) is not None:
+        if _is_gone(view) or view.seen is not None:
+            return _drop(view, "there is nothing more to wait for")
+        recreated = _recreated(view)
+        if recreated is not None:
+            return recreated
+    elif view.machine is None or isinstance(view.machine.condemnation, NotRequested):
+        return None
+    return view.refuses(without_host(view))

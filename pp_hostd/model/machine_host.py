@@ -1,0 +1,137 @@
+"""What a Machine says beside its condemnation: its BareMetalHost, its flow, who has it remedied, who owns it."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from pp_hostd.model.keys import FLOW, HOST, REQUESTED_BY
+from pp_hostd.model.record import (
+    HOST_NAME,
+    MAX_RECORD_CHARACTERS,
+    OPAQUE,
+    PROSE,
+    Fields,
+    Refused,
+    Unreadable,
+    document,
+    matching,
+    read,
+    render,
+)
+
+_OPENSHIFT, _METAL3 = "baremetalhost:///", "metal3://"
+OWNER_REMEDIATED = "OwnerRemediated"
+_ROLE, _CONTROL_PLANE = "machine.openshift.io/cluster-api-machine-role", "cluster.x-k8s.io/control-plane"
+
+
+class Flow(enum.Enum):
+    """How a machine that is asked for is remedied; the values are those of the annotation pp-hostd.io/flow."""
+
+    POISON_PILL = "poison-pill"
+    POWER_CYCLE = "power-cycle"
+
+
+@dataclass(frozen=True)
+class HostReference:
+    """The host's namespace/name and its uid; one of the two may be empty."""
+
+    subject: str
+    uid: str
+
+    def __str__(self) -> str:
+        return self.subject or f"of uid {self.uid}"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Of a remediation object, by its kind and name and by its uid."""
+
+    of: str
+    uid: str
+    flow: Flow
+
+    def render(self) -> str:
+        return render({"of": self.of, "uid": self.uid, "flow": self.flow.value})
+
+
+@dataclass(frozen=True)
+class MachineHost:
+    """`host` is None for a machine that stands on none. `flow` is what its annotation asks for; `claim` is of the
+    remediation object that has it remedied. `kept` says why nobody may delete the Machine; nothing, if it may be.
+    `escalated`: its owner was told that it can't be helped."""
+
+    host: HostReference | Unreadable | None = None
+    flow: Flow | Unreadable | None = None
+    claim: Claim | Unreadable | None = None
+    kept: str = ""
+    deleting: bool = False
+    escalated: bool = False
+
+
+NO_HOST = MachineHost()
+
+
+def parse_machine_host(api_object: object) -> MachineHost | Unreadable:
+    """What a Machine of the API says."""
+    return read("the machine", lambda source: _machine_host(Fields(source)), api_object)
+
+
+def _machine_host(machine: Fields) -> MachineHost:
+    metadata = machine.section("metadata")
+    annotations = metadata.section("annotations")
+    provider = machine.section("spec").anything("providerID")
+    return MachineHost(
+        host=read("the machine's host", lambda source: _reference(source, annotations), provider),
+        flow=read("the machine's flow", lambda source: source.choice(FLOW, Flow), annotations)
+        if FLOW in annotations
+        else None,
+        claim=read("the machine's claim", _claim, annotations.anything(REQUESTED_BY))
+        if REQUESTED_BY in annotations
+        else None,
+        kept=_kept(metadata),
+        deleting=metadata.anything("deletionTimestamp") is not None,
+        escalated=any(_is_escalation(each) for each in machine.section("status").elements("conditions")),
+    )
+
+
+def _claim(text: object) -> Claim:
+    fields = document(text, MAX_RECORD_CHARACTERS)
+    return Claim(fields.text("of", PROSE), fields.text("uid", OPAQUE), fields.choice("flow", Flow))
+
+
+def _is_escalation(condition: object) -> bool:
+    return isinstance(condition, dict) and (condition.get("type"), condition.get("status")) == (
+        OWNER_REMEDIATED,
+        "False",
+    )
+
+
+def _reference(provider: object, annotations: Fields) -> HostReference | None:
+    """The provider's id wins; only where it is empty the annotation counts."""
+    if not provider:
+        return HostReference(annotations.text(HOST, HOST_NAME), "") if HOST in annotations else None
+    if not isinstance(provider, str):
+        raise Refused("spec.providerID is not text")
+    if provider.startswith(_OPENSHIFT):
+        namespace, _, rest = provider[len(_OPENSHIFT) :].partition("/")
+        name, _, uid = rest.partition("/")
+        return HostReference(_named(namespace, name), matching(uid, OPAQUE, "the uid") if uid else "")
+    if provider.startswith(_METAL3):
+        parts = provider[len(_METAL3) :].split("/")
+        if len(parts) == 1:  # as it was written before names were
+            return HostReference("", matching(parts[0], OPAQUE, "the uid in spec.providerID"))
+        return HostReference(_named(parts[0], parts[1]), "")
+    return None
+
+
+def _named(namespace: str, name: str) -> str:
+    return matching(f"{namespace}/{name}", HOST_NAME, "the host in spec.providerID")
+
+
+def _kept(metadata: Fields) -> str:
+    labels = metadata.section("labels")
+    if labels.anything(_ROLE) in ("master", "control-plane") or _CONTROL_PLANE in labels:
+        return "it is a control-plane machine"
+    owners = (Fields(owner, "an owner") for owner in metadata.elements("ownerReferences"))
+    return "" if any(owner.anything("controller") is True for owner in owners) else "no controller owns it"

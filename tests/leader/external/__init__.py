@@ -1,0 +1,1 @@
+"""Remediation objects, on virtual hosts with virtual power."""

@@ -1,0 +1,1 @@
+"""The power cycle, on virtual hosts with a virtual operator."""

@@ -1,0 +1,133 @@
+"""A power cycle as it should go, for hosts with an agent and without one."""
+
+from __future__ import annotations
+
+import pytest
+
+from pp_hostd.model.condemnation import NotRequested
+from pp_hostd.model.keys import FLOW
+from pp_hostd.model.remedy import (
+    Clear,
+    Complete,
+    Condemn,
+    DeleteNode,
+    DropBackup,
+    FreeWorkloads,
+    Inspect,
+    Recreate,
+    Remedy,
+    StoreBackup,
+    SwitchOff,
+    SwitchOn,
+)
+from tests.leader.power.powered import HOST, HOST_NAME, SETTINGS, PoweredWorld
+from tests.leader.virtual_host import World
+
+OFF: list[type[Remedy]] = [SwitchOff, Inspect, StoreBackup, DeleteNode, FreeWorkloads, Clear]
+ENROLLED = [*OFF, Recreate, SwitchOn, DropBackup]
+STRANGER = [*OFF, SwitchOn, Complete, DropBackup]
+
+
+@pytest.mark.parametrize("enrolled", [True, False])
+def test_a_machine_that_is_asked_for_is_power_cycled_and_its_node_comes_back_with_all_it_had(enrolled: bool) -> None:
+    world = PoweredWorld(enrolled=enrolled)
+    world.a_power_cycle()
+    assert [type(step) for step in world.steps()] == (ENROLLED if enrolled else STRANGER)
+    assert world.restored()
+    assert world.boot == 2
+
+
+def test_the_request_asks_for_a_hard_power_off_and_says_for_whom() -> None:
+    world = PoweredWorld()
+    world.request()
+    world.run(lambda: bool(world.steps(SwitchOff)))
+    (step,) = world.steps(SwitchOff)
+    assert isinstance(step, SwitchOff)
+    value = step.request.render()
+    assert '"mode":"hard"' in value and '"force":false' in value
+    assert (step.request.machine, step.request.node, step.request.id) == (world.subject, HOST, 1)
+
+
+def test_ids_grow_from_one_remediation_to_the_next() -> None:
+    world = PoweredWorld()
+    world.a_power_cycle()
+    world.a_power_cycle()
+    assert [step.request.id for step in world.steps(SwitchOff) if isinstance(step, SwitchOff)] == [1, 2]
+    assert world.condemnation() == NotRequested(2)
+    assert world.restored()
+
+
+def test_a_machine_without_a_node_is_power_cycled_too() -> None:
+    world = PoweredWorld(enrolled=False)
+    world.delete_node(HOST)
+    world.api.patch("machines", world.subject, {"status": {"nodeRef": None}})
+    world.request()
+    world.run(lambda: world.uncondemned() and world.powered and not world.driver.courses)
+    assert [type(step) for step in world.steps()] == [SwitchOff, Clear, SwitchOn]
+    assert world.boot == 2
+
+
+def test_a_node_that_comes_back_without_its_labels_gets_them_before_it_is_asked_for_again() -> None:
+    world = PoweredWorld(enrolled=False)
+    world.request()
+    world.run(lambda: bool(world.steps(SwitchOn)))
+    world.request()
+    world.run(lambda: world.boot == 3 and world.is_well() and not world.driver.courses)
+    assert world.restored()
+
+
+# Which flow has a machine.
+
+
+def test_where_the_flow_is_off_the_host_has_to_reset_itself() -> None:
+    world = PoweredWorld()
+    world.with_settings(cycle=False)
+    world.request()
+    world.run(lambda: bool(world.steps(DeleteNode)))
+    assert world.steps(Condemn) and not world.steps(SwitchOff)
+
+
+def test_a_machine_without_a_host_has_to_reset_itself() -> None:
+    world = World(settings=SETTINGS)
+    world.request()
+    world.run(lambda: bool(world.steps(DeleteNode)))
+    assert world.steps(Condemn) and not world.steps(SwitchOff)
+
+
+def test_the_machines_annotation_overrides() -> None:
+    world = PoweredWorld()
+    world.annotate_machine(world.subject, **{FLOW: "poison-pill"})
+    world.request()
+    world.run(lambda: bool(world.steps(DeleteNode)))
+    assert world.steps(Condemn) and not world.steps(SwitchOff)
+
+
+@pytest.mark.parametrize("asked", ["power-cycle", "something"])
+def test_an_annotation_that_asks_for_what_is_not_there_is_refused(asked: str) -> None:
+    world = PoweredWorld()
+    world.with_settings(cycle=False)
+    world.annotate_machine(world.subject, **{FLOW: asked})
+    world.request()
+    told = world.held()
+    assert "power.cycle" in told or "something" in told
+    assert world.steps() == []
+
+
+@pytest.mark.parametrize(
+    ("provider", "annotation"),
+    [
+        ("baremetalhost:///metal/x", None),
+        ("baremetalhost:///metal/x/host-x", "metal/other"),
+        ("metal3://metal/x/machine-x", None),
+        ("metal3://host-x", None),
+        (None, "metal/x"),
+        ("", "metal/x"),
+    ],
+)
+def test_the_host_is_found_by_the_providers_id_first_and_then_by_the_annotation(
+    provider: str | None, annotation: str | None
+) -> None:
+    world = PoweredWorld()
+    world.stands_on(provider, annotation)
+    world.a_power_cycle()
+    assert [step.host for step in world.steps(SwitchOff) if isinstance(step, SwitchOff)] == [HOST_NAME]

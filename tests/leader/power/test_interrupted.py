@@ -1,0 +1,83 @@
+"""Any leader finishes what another began: after every step, and where nobody knows what became of one."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pp_hostd.model.remedy import DeleteNode
+from pp_hostd.model.written import Written
+from tests.leader.power.powered import Bmc, PoweredWorld
+from tests.leader.power.test_cycle import ENROLLED, STRANGER
+
+Act = Callable[[PoweredWorld], None]
+
+
+@pytest.mark.parametrize("enrolled", [True, False])
+@pytest.mark.parametrize("count", range(1, len(ENROLLED) + 1))
+def test_a_leader_that_ends_after_any_step_is_followed_by_one_that_finishes(count: int, enrolled: bool) -> None:
+    world = PoweredWorld(enrolled=enrolled)
+    world.request()
+    world.run(lambda: len(world.done) == count)
+    world.a_term("b")
+    world.run(lambda: world.uncondemned() and world.is_well() and not world.driver.courses)
+    assert world.restored()
+    assert len(world.steps(DeleteNode)) == 1
+    assert world.boot == 2
+
+
+@pytest.mark.parametrize("count", range(len(STRANGER)))
+def test_a_step_that_failed_is_repeated(count: int) -> None:
+    world = PoweredWorld(enrolled=False)
+    world.request()
+    world.run(lambda: len(world.done) == count)
+    world.run(lambda: bool(world.under_way))
+    world.fail(Written.UNKNOWN)
+    world.run(lambda: world.uncondemned() and world.is_well() and not world.driver.courses)
+    assert world.restored()
+
+
+def bmc(state: Bmc) -> Act:
+    return lambda world: setattr(world, "bmc", state)
+
+
+def in_time(world: PoweredWorld) -> None:
+    world.api.lags = False
+    world.api.catch_up()
+
+
+def set_term(world: PoweredWorld) -> None:
+    world.a_term("b")
+
+
+ACTS: dict[str, Act] = {
+    "another leader": set_term,
+    "a while": lambda world: world.spend(15),
+    "asked for": lambda world: world.request(),
+    "taken back": lambda world: world.lift(),
+    "late watch": lambda world: setattr(world.api, "lags", True),
+    "watch": in_time,
+    "relist": lambda world: world.api.relist(),
+    "flow off": lambda world: world.with_settings(cycle=False),
+    "flow on": lambda world: world.with_settings(cycle=True),
+    "fall back": lambda world: world.with_settings(fallback=True),
+    **{f"bmc {state.value}": bmc(state) for state in Bmc},
+}
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.booleans(), st.lists(st.sampled_from(sorted(ACTS)), max_size=25))
+def test_whatever_happens_nothing_is_freed_that_runs_and_all_ends_well(enrolled: bool, acts: list[str]) -> None:
+    """FreedWhileRunning is raised by the world itself, whenever a Node goes or pods are deleted while the host runs."""
+    world = PoweredWorld(enrolled=enrolled)
+    for act in acts:
+        ACTS[act](world)
+        world.spend(1)
+    for act in ("bmc works", "watch", "flow on", "fall back"):
+        ACTS[act](world)
+    for peer in world.peers.values():
+        peer.reachable, peer.reads = True, True
+    world.run(lambda: world.uncondemned() and world.is_well() and not world.driver.courses, seconds=4000)

@@ -1,0 +1,166 @@
+"""BMCs and operators that fail: people hear of it in time, the flow goes on when they are back, and nothing is lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from pp_hostd.model.remedy import Clear, Condemn, DeleteMachine, DeleteNode, SwitchOff, SwitchOn
+from tests.leader.power.powered import HOST, KEY, Bmc, PoweredWorld
+
+TEN_MINUTES = 600.0
+
+
+@pytest.mark.parametrize(
+    ("bmc", "told"),
+    [(Bmc.UNREACHABLE, "no answer from 192.0.2.9"), (Bmc.LIES, "still on"), (Bmc.UNATTENDED, "still on")],
+)
+def test_a_host_that_does_not_go_off_is_told_of_after_the_deadline_and_goes_on_once_it_does(
+    bmc: Bmc, told: str
+) -> None:
+    world = PoweredWorld()
+    world.bmc = bmc
+    world.request()
+    world.run(lambda: bool(world.steps(SwitchOff)))
+    world.spend(world.settings.power.off_timeout_seconds - 20)
+    assert not any(course.refused for course in world.driver.courses)
+    assert told in world.held(TEN_MINUTES)
+    assert all(course.refused for course in world.driver.courses)
+    world.bmc = Bmc.WORKS
+    world.run(world.is_well)
+    assert world.restored()
+
+
+def test_an_operator_that_is_down_while_a_host_is_off_lets_it_on_when_it_is_back() -> None:
+    world = PoweredWorld()
+    world.request()
+    world.run(lambda: bool(world.steps(DeleteNode)))
+    world.bmc = Bmc.UNATTENDED
+    world.spend(TEN_MINUTES)
+    assert not world.powered
+    world.bmc = Bmc.WORKS
+    world.run(world.is_well)
+
+
+def never_on(world: PoweredWorld) -> PoweredWorld:
+    world.bmc = Bmc.ONE_WAY
+    world.request()
+    world.run(lambda: bool(world.steps(SwitchOn)))
+    world.spend(world.settings.power.on_timeout_seconds + 30)
+    return world
+
+
+@pytest.mark.parametrize("enrolled", [True, False])
+def test_the_machine_of_a_host_that_never_comes_back_is_deleted_for_its_owner_to_make_another(enrolled: bool) -> None:
+    world = never_on(PoweredWorld(enrolled=enrolled))
+    assert [step.subject for step in world.steps(DeleteMachine) if isinstance(step, DeleteMachine)] == [world.subject]
+    world.spend(30)
+    assert world.driver.courses == ()
+    assert not [name for name in world.api.objects["config maps"] if name.startswith("backup-")]
+
+
+@pytest.mark.parametrize(
+    ("labels", "owners", "external", "told"),
+    [
+        ({"machine.openshift.io/cluster-api-machine-role": "master"}, True, False, "control-plane machine"),
+        ({"cluster.x-k8s.io/control-plane": ""}, True, False, "control-plane machine"),
+        ({}, False, False, "no controller owns it"),
+        ({}, True, True, "externally provisioned"),
+    ],
+)
+def test_some_machines_are_never_deleted(labels: dict[str, str], owners: bool, external: bool, told: str) -> None:
+    world = PoweredWorld()
+    change = {"labels": labels} if owners else {"labels": labels, "ownerReferences": None}
+    world.api.patch("machines", world.subject, {"metadata": change})
+    world.change_host(spec={"externallyProvisioned": external})
+    never_on(world)
+    assert not world.steps(DeleteMachine)
+    assert told in world.course()
+    world.bmc = Bmc.WORKS
+    world.run(world.is_well)
+
+
+def test_a_host_that_somebody_else_keeps_off_is_not_taken_for_dead() -> None:
+    world = PoweredWorld()
+    world.annotate_host("reboot.metal3.io/maintenance", "")
+    world.request()
+    world.run(lambda: bool(world.steps(SwitchOn)))
+    world.spend(world.settings.power.on_timeout_seconds + 30)
+    assert "reboot.metal3.io/maintenance" in world.course()
+    assert not world.steps(DeleteMachine)
+    world.annotate_host("reboot.metal3.io/maintenance", None)
+    world.run(world.is_well)
+
+
+def test_a_flow_that_is_switched_off_in_the_middle_is_finished() -> None:
+    world = PoweredWorld()
+    world.request()
+    world.run(lambda: bool(world.steps(SwitchOff)))
+    world.with_settings(cycle=False)
+    world.run(world.is_well)
+    assert not world.steps(Condemn)
+    assert world.restored()
+
+
+def test_a_request_that_is_taken_back_while_it_goes_off_ends_with_the_host_on() -> None:
+    world = PoweredWorld()
+    world.request()
+    world.run(lambda: bool(world.steps(SwitchOff)))
+    world.lift()
+    world.run(world.is_well)
+    assert not world.steps(DeleteNode, Clear)
+
+
+# Falling back, where a setting allows it.
+
+
+def test_a_host_that_can_not_be_switched_off_resets_itself_instead_and_is_not_asked_to_do_both() -> None:
+    world = PoweredWorld()
+    world.with_settings(fallback=True)
+    world.bmc = Bmc.UNREACHABLE
+    world.request()
+    world.run(lambda: bool(world.steps(Condemn)))
+    assert world.host.request is None
+    world.run(world.is_well)
+    assert world.steps(DeleteNode)
+    assert world.restored()
+
+
+def test_without_the_setting_it_waits_for_its_bmc() -> None:
+    world = PoweredWorld()
+    world.bmc = Bmc.UNREACHABLE
+    world.request()
+    world.held(TEN_MINUTES)
+    assert not world.steps(Condemn)
+
+
+def test_a_host_that_has_promised_nothing_can_not_fall_back() -> None:
+    world = PoweredWorld(enrolled=False)
+    world.with_settings(fallback=True)
+    world.bmc = Bmc.UNREACHABLE
+    world.request()
+    assert "still on" in world.held(TEN_MINUTES)
+    assert not world.steps(Condemn)
+
+
+def test_a_host_that_should_reset_itself_and_can_not_is_power_cycled_instead() -> None:
+    world = PoweredWorld()
+    world.with_settings(fallback=True)
+    world.annotate_machine(world.subject, **{"pp-hostd.io/flow": "poison-pill"})
+    world.withdraws()
+    world.request()
+    world.run(world.is_well)
+    assert world.steps(SwitchOff) and not world.steps(Condemn)
+
+
+def test_power_that_reads_off_ends_the_wait_for_peers_that_never_acknowledge() -> None:
+    world = PoweredWorld()
+    world.with_settings(fallback=True)
+    world.annotate_machine(world.subject, **{"pp-hostd.io/flow": "poison-pill"})
+    for peer in world.peers.values():
+        peer.reachable = False
+    world.request()
+    world.run(lambda: bool(world.steps(Condemn)))
+    world.run(world.is_well, seconds=2000)
+    assert world.steps(SwitchOff) and world.steps(DeleteNode)
+    assert world.host.request is None and KEY not in str(world.api.get("hosts", "metal/x"))
+    assert world.course(HOST) == ""
