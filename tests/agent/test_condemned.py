@@ -26,6 +26,14 @@ def home(request: pytest.FixtureRequest, client: ApiClient, namespace: str) -> H
     return Home(client, request.param, namespace)
 
 
+async def nobody_is_marked(home: Home) -> None:
+    """Other tests may have left what bears the label of the condemned."""
+    marked = await home.client.list(home.kind, label_selector=CONDEMNED)
+    for metadata in (each["metadata"] for each in marked.items):
+        unmarked = {"metadata": {"labels": {CONDEMNED: None}}}
+        await home.client.patch(home.kind, metadata["name"], unmarked, namespace=metadata.get("namespace"))
+
+
 class Heard:
     """All that a watch has told so far. Other tests may leave condemned machines behind."""
 
@@ -49,6 +57,7 @@ class Heard:
 
 
 async def test_what_was_condemned_before_is_told_before_the_list_is_called_whole(home: Home, unique: str) -> None:
+    await nobody_is_marked(home)
     created = await home.enrol(unique)
     await home.condemn(unique, 7)
     heard = Heard(home)
@@ -91,6 +100,7 @@ async def test_that_a_condemnation_was_lifted_or_its_machine_deleted_is_no_news(
 
 
 async def test_a_label_without_a_condemnation_condemns_nobody_and_is_reported(home: Home, unique: str) -> None:
+    await nobody_is_marked(home)
     await home.enrol(unique)
     heard = Heard(home)
     async with running(heard.watch.run()):

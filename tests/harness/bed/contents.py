@@ -33,8 +33,6 @@ from pp_hostd.model.roster import Member, Roster, parse_roster
 from tests.harness.cluster import Cluster, token_of
 
 MACHINE_NAMESPACE = "machines"
-LABEL = "bed"
-"""On every Node of a bed, so that the next one can clear them away."""
 Json = dict[str, Any]
 
 
@@ -56,7 +54,7 @@ class Contents:
         self._session.close()
 
     def fill(self, addresses: Mapping[str, str]) -> None:
-        """New Nodes, machines and a roster for these hosts, and nothing of what a bed before has left."""
+        """New Nodes, machines and a roster for these hosts, and nothing of what other tests have left."""
         for namespace in (NAMESPACE, MACHINE_NAMESPACE):
             self._ask("POST", NAMESPACES.path(), {"metadata": {"name": namespace}}, allowed=(409,))
         self._clear()
@@ -155,7 +153,7 @@ class Contents:
 
     def _enrol(self, name: str, address: str) -> Member:
         status = {"addresses": [{"type": "InternalIP", "address": address}]}
-        metadata = {"name": name, "labels": {LABEL: ""}, "annotations": _named_by_node(self.machines, name)}
+        metadata = {"name": name, "annotations": _named_by_node(self.machines, name)}
         machine = self._replace(NODES, {"metadata": metadata, "status": status})
         if self.machines is not NODES:
             machine = self.make_machine(name)
@@ -181,8 +179,7 @@ class Contents:
         collections = [kind.path(MACHINE_NAMESPACE) for kind in (OPENSHIFT_MACHINES, CAPI_MACHINES)]
         collections += [CONFIG_MAPS.path(NAMESPACE), NODES.path()]
         for collection in collections:
-            query = f"?labelSelector={LABEL}" if collection == NODES.path() else ""
-            for item in self._ask("GET", collection + query)["items"]:
+            for item in self._ask("GET", collection)["items"]:
                 self._ask("DELETE", f"{collection}/{item['metadata']['name']}", allowed=(404,))
 
     def _replace(self, kind: Resource, body: Json, namespace: str | None = None) -> Json:
