@@ -22,7 +22,7 @@ test: lint suite ## the linters and the whole suite, on the embedded API and on 
 	@echo "under another Python: make suite PYTHON=python3.9 VENV=.venv-3.9 (.ci/run runs both)"
 
 suite: controlplane ## the suite without the linters; PYTHON= and VENV= choose another Python, ARGS= goes to pytest
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest -n 3 --dist=loadfile $(ARGS)
 
 test-machines: controlplane ## emulated machines with real watchdogs, as root, on two idle cores; ARGS="-k ... -n 0" for some
 	@$(BIN)/python -m tests.machines.prepare
