@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 SOURCES := pp_hostd tests
 
 .DEFAULT_GOAL := help
-.PHONY: help test suite lint demo bench scale fuzz model campaign docs controlplane rpm test-packages test-machines ignition clean
+.PHONY: help test suite lint demo bench scale fuzz model campaign docs controlplane rpm test-packages test-machines test-bmc ignition clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -76,6 +76,10 @@ test-packages: $(STAMP) ## install the packages in containers, and all that may 
 	@BUNDLED=1 packaging/make-rpm
 	@BUNDLED=1 RELEASE=2 packaging/make-rpm
 	$(BIN)/pytest tests/packaging $(ARGS)
+
+test-bmc: controlplane ## power cycles by IPMI, with an operator and a host that is really switched off (gets its tools by apt: root)
+	@$(BIN)/python -m tests.bmc.tools
+	$(BIN)/pytest tests/bmc -o python_files='case_*.py' -n 2 --dist=loadgroup $(ARGS)
 
 ignition: $(STAMP) ## write packaging/ignition/pp-hostd.ign from its Butane source (builds the translator with Go, once)
 	@$(BIN)/python -m tests.packaging.ignition

@@ -10,6 +10,7 @@ from typing import Any
 import requests
 import yaml
 
+from pp_hostd.leader.access.definitions import definitions
 from tests.harness.build import binaries
 from tests.harness.cluster import KNOWN_USERS, READER_RULES, Cluster, token_of
 from tests.harness.eventually import eventually
@@ -17,7 +18,8 @@ from tests.harness.pki import LOOPBACK, CertificateAuthority, Issued, key_pem, n
 from tests.harness.supervise import Supervisor
 
 CRDS = Path(__file__).parents[1] / "crds"
-DEFINITIONS = [yaml.safe_load(path.read_text()) for path in sorted(CRDS.glob("*.yaml"))]
+DEFINITIONS = [*(yaml.safe_load(path.read_text()) for path in sorted(CRDS.glob("*.yaml"))), *definitions()]
+"""Small ones of others' kinds, and those that are ours."""
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
@@ -26,13 +28,13 @@ class RealCluster(Cluster):
 
     kind = "real"
 
-    def __init__(self, supervisor: Supervisor, programs: Path) -> None:
+    def __init__(self, supervisor: Supervisor, programs: Path, definitions: list[dict[str, Any]]) -> None:
         # Reserved, and shared with the servers that listen there, until close: no other process gets these ports.
         self._ports = [_reserve_port() for _ in range(3)]
         api, etcd, self._etcd_peers = (f"127.0.0.1:{port.getsockname()[1]}" for port in self._ports)
         super().__init__(f"https://{api}", supervisor.directory, CertificateAuthority("cluster"))
         self.supervisor = supervisor
-        self._programs = programs
+        self._programs, self._definitions = programs, definitions
         self._etcd = f"http://{etcd}"
         self._admin = requests.Session()
         self._admin.trust_env = False
@@ -40,10 +42,12 @@ class RealCluster(Cluster):
         self._admin.cert = self._write_credentials()
 
     @classmethod
-    def start(cls, *, controllers: bool = False, kwok: bool = False) -> RealCluster:
-        """Bring one up, with our custom resources and `reader`'s rights in place."""
+    def start(
+        cls, *, controllers: bool = False, kwok: bool = False, definitions: list[dict[str, Any]] = DEFINITIONS
+    ) -> RealCluster:
+        """Bring one up, with these custom resources and `reader`'s rights in place."""
         programs = binaries()
-        cluster = cls(Supervisor(), programs)
+        cluster = cls(Supervisor(), programs, definitions)
         try:
             cluster._run_etcd()
             cluster._run_apiserver()
@@ -165,7 +169,7 @@ class RealCluster(Cluster):
             return False
 
     def _load_objects(self) -> None:
-        for definition in DEFINITIONS:
+        for definition in self._definitions:
             self._create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
         role = {"kind": "ClusterRole", "name": "reader"}
         subject = {"kind": "User", "name": "reader"}
@@ -176,7 +180,7 @@ class RealCluster(Cluster):
 
     def _wait_for_definitions(self) -> None:
         """A server that is ready may still throttle custom resources: their storage comes up later."""
-        eventually(lambda: all(map(self._is_served, DEFINITIONS)), "the custom resources are served")
+        eventually(lambda: all(map(self._is_served, self._definitions)), "the custom resources are served")
 
     def _is_served(self, definition: dict[str, Any]) -> bool:
         spec = definition["spec"]
