@@ -15,6 +15,7 @@ from tests.bench import (
     observing,
     peer_port,
     planning,
+    power_cycles,
     pulled_link,
     simulating,
     startup,
@@ -38,6 +39,7 @@ BENCHES: dict[str, Callable[[], Iterable[Figure]]] = {
     "reaction": agent.reaction,
     "timeline": timeline.remediation,
     "link": pulled_link.pulled_link,
+    "power": power_cycles.power_cycles,
     "guest": guest_start.agent_start,
 }
 

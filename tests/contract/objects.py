@@ -19,6 +19,8 @@ from pp_hostd.kube.resources import (
     OPENSHIFT_HEALTH_CHECKS,
     OPENSHIFT_MACHINES,
     PODS,
+    POISON_PILL_REMEDIATIONS,
+    PROPOSED_REMEDIATIONS,
     VOLUME_ATTACHMENTS,
     Resource,
 )
@@ -43,6 +45,8 @@ CONTENT: dict[Resource, Json] = {
     BARE_METAL_HOSTS: {"spec": {"online": True}},
     METAL3_REMEDIATIONS: {"spec": REBOOT},
     METAL3_REMEDIATION_TEMPLATES: {"spec": {"template": {"spec": REBOOT}}},
+    PROPOSED_REMEDIATIONS: {"spec": {"strategy": "escalate", "deleteAfterRetries": 1}},
+    POISON_PILL_REMEDIATIONS: {"spec": {"retryLimit": 1, "timeoutSeconds": 600}},
 }
 
 KINDS = list(CONTENT)

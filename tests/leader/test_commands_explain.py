@@ -10,23 +10,25 @@ from typing import Any
 
 import pytest
 
-from pp_hostd.kube.resources import NODES
+from pp_hostd.kube.resources import NODES, OPENSHIFT_MACHINES
 from pp_hostd.leader.commands.explain import explained
 from pp_hostd.leader.commands.host import Host
 from pp_hostd.leader.commands.leadership import Leadership
 from pp_hostd.model.backup import Backup
+from pp_hostd.model.bare_metal_host import BareMetalHost, PowerRequest
 from pp_hostd.model.condemnation import Condemnation, Condemned, NotRequested, Requested
 from pp_hostd.model.confirmation import Confirmation
 from pp_hostd.model.control import Control, Maintenance, Pause
 from pp_hostd.model.keys import BACKUP_KEY, backup_name
 from pp_hostd.model.leader_status import CourseTold, LeaderStatus
 from pp_hostd.model.machine import Machine
+from pp_hostd.model.machine_host import HostReference, MachineHost
 from pp_hostd.model.node import Node
-from pp_hostd.model.observed import BackupSeen, NodeSeen, Observed, RosterSeen
+from pp_hostd.model.observed import BackupSeen, HostsSeen, NodeSeen, Observed, RosterSeen
 from pp_hostd.model.promise import AgentRecord, Armed, Committed, GateClosed, GateKind, WatchdogKind, Withdrawn
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Member, Roster
-from pp_hostd.model.settings import Settings
+from pp_hostd.model.settings import Api, Power, Settings
 from tests.leader.desk import WHEN, Desk, desk
 
 __all__ = ["desk"]
@@ -57,6 +59,21 @@ def condemned(condemnation: Condemnation | Unreadable) -> Host:
     return host(machine=replace(MACHINE, condemnation=condemnation))
 
 
+METAL = BareMetalHost("metal", "m", "host-uid", "3", True, True, False, "", None, (), "", "", "")
+OWN = Machine("default", "w", "uid-1", "5", NotRequested(0), "w")
+STANDS_ON = MachineHost(HostReference("metal/m", "host-uid"))
+
+
+def on_metal(found: BareMetalHost | None = METAL, stands_on: MachineHost = STANDS_ON) -> Host:
+    """A Machine's host, where power cycles are on, and no agent."""
+    seen = {} if found is None else {"metal/m": found}
+    hosts = HostsSeen(seen, {"host-uid": "metal/m"}, ("metal/m",) if found and found.request else ())
+    node = replace(SEEN, node=replace(NODE, agent=None), subject="default/w")
+    observed = replace(OBSERVED, nodes={"w": node}, enrolled=frozenset(), hosts=hosts)
+    settings = Settings(power=Power(cycle=True), api=Api(machines="openshift"))
+    return Host("w", settings, node, "default/w", OWN, OPENSHIFT_MACHINES, observed, stands_on)
+
+
 BACKUP = {"w": BackupSeen(Backup("w", "uid-0", 7, {}, {}, {}), "4")}
 BROKEN = {"w": BackupSeen(Unreadable("the backup", "it is not JSON"), "4")}
 CASES = {
@@ -64,6 +81,25 @@ CASES = {
     "a longer safe time": (
         replace(HOST, settings=Settings(leader=replace(Settings().leader, safe_time_seconds=90))),
         "90 s after that",
+    ),
+    "a host that can be switched off": (
+        on_metal(),
+        "stands on BareMetalHost metal/m, which reads on",
+        "has BareMetalHost metal/m switched off, deletes Node w",
+    ),
+    "a host that is kept off": (
+        on_metal(replace(METAL, powered_on=False, request=PowerRequest("default/w", "uid-1", "w", 1))),
+        "which reads off, kept off for default/w by the leader",
+    ),
+    "a host that nobody looks after": (
+        on_metal(replace(METAL, obstacle="it is paused", error="power management error: no answer")),
+        "It is paused. Power management error: no answer",
+        "does nothing about it yet: BareMetalHost metal/m: it is paused",
+    ),
+    "a host that is not there": (on_metal(None), "should stand on BareMetalHost metal/m, and there is none"),
+    "a host that nobody can make out": (
+        on_metal(stands_on=MachineHost(Unreadable("the machine's host", "spec.providerID is not text"))),
+        "Its host is not known",
     ),
     "a node that is not enrolled": (host(enrolled=frozenset()), "pp-leader enroll w", "does nothing about it yet"),
     "no promise": (stating(None), "has promised nothing", "pp-leader confirm-dead w"),

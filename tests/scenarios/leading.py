@@ -47,8 +47,10 @@ class LeaderStage:
 
     @classmethod
     @contextlib.contextmanager
-    def on(cls, cluster: Cluster, hosts: int = 5, machines: str = "node") -> Iterator[LeaderStage]:
-        with ClusterBed.start(cluster, hosts, settings={**LEADING, "api.machines": machines}) as bed:
+    def on(cls, cluster: Cluster, hosts: int = 5, machines: str = "node", **more: Any) -> Iterator[LeaderStage]:
+        """`more` are settings, by their name with `__` for the dot."""
+        own = {key.replace("__", "."): value for key, value in more.items()}
+        with ClusterBed.start(cluster, hosts, settings={**LEADING, "api.machines": machines, **own}) as bed:
             stage = cls(bed)
             try:
                 yield stage

@@ -47,7 +47,7 @@ def plan(settings: Settings, observed: Observed, term: Term, news: Iterable[Reme
         view = _view(settings, observed, electorates, term, target, now)
         course = _course(view, valves)
         if course is not None:
-            courses.append(course)
+            courses.append(course if course.key else replace(course, of=target.key))
             cases[target.key] = view.case
             valves = valves.after(course, view)
     for target in doubtful:

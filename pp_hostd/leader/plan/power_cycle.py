@@ -46,6 +46,8 @@ def power_cycled(view: View, valves: Valves) -> Course | None:
         return completed
     if host is None:
         return _hostless(view)
+    if _is_left_over(view, host):
+        return _switch_on(view, host, "was kept off for a machine that is gone: lets it on again")
     what, why = action(situation(view, host))
     if what is Action.SWITCH_OFF and machine is not None:
         return _switch_off(view, machine, host, valves, why)
@@ -203,6 +205,15 @@ def _can_reset_itself(view: View) -> bool:
 
 
 # On again.
+
+
+def _is_left_over(view: View, host: BareMetalHost) -> bool:
+    """Whether our request is on it for a machine that is no more, though there may be another of its name."""
+    request = host.request
+    if not isinstance(request, PowerRequest):
+        return False
+    seen = view.observed.machines.get(request.machine)
+    return view.machine is not None and (seen is None or seen.machine.uid != request.uid)
 
 
 def _completed(view: View) -> Course | None:

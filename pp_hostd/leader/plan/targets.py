@@ -23,7 +23,7 @@ class Target(NamedTuple):
     @property
     def key(self) -> str:
         """Under which its case is remembered."""
-        return self.node or self.machine or self.host
+        return self.node or self.machine or f"BareMetalHost {self.host}"
 
 
 def targets(settings: Settings, observed: Observed) -> tuple[list[Target], list[Target]]:

@@ -20,6 +20,7 @@ from pp_hostd.kube.resources import (
     OPENSHIFT_MACHINES,
     Resource,
 )
+from pp_hostd.leader.access.granted import ONLY_POISON_PILL, GrantedFlow
 from pp_hostd.leader.access.identities import AGENTS, LEADER_USER, LEADERS, NODE_USER, AgentsUse
 from pp_hostd.leader.access.identities import NODES as NODE_GROUP
 from pp_hostd.leader.access.manifests import KINDS, manifests
@@ -169,7 +170,8 @@ class Contents:
 
     def _grant(self) -> None:
         """What `pp-leader install` grants and guards, and nothing more."""
-        for manifest in manifests(self._machines_setting, AgentsUse.CERTIFICATE):
+        flows = ONLY_POISON_PILL if self.machines is NODES else tuple(GrantedFlow)
+        for manifest in manifests(self._machines_setting, AgentsUse.CERTIFICATE, flows):
             metadata = manifest["metadata"]
             path = KINDS[manifest["kind"]].path(metadata.get("namespace"), metadata["name"])
             self._ask("PATCH", f"{path}?fieldManager=bed&force=true", manifest, kind="apply-patch+yaml")

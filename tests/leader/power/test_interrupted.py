@@ -56,7 +56,7 @@ def set_term(world: PoweredWorld) -> None:
 ACTS: dict[str, Act] = {
     "another leader": set_term,
     "a while": lambda world: world.spend(15),
-    "asked for": lambda world: world.request(),
+    "asked for": lambda world: world.request() if world.uncondemned() else None,
     "taken back": lambda world: world.lift(),
     "late watch": lambda world: setattr(world.api, "lags", True),
     "watch": in_time,

@@ -8,6 +8,7 @@ import pytest
 
 from pp_hostd.model.keys import DETACHED_HOST, PAUSED_HOST
 from pp_hostd.model.remedy import DeleteNode, HandOver, SwitchOff, SwitchOn
+from pp_hostd.model.written import Written
 from tests.leader.power.powered import HOST, HOST_NAME, KEY, Bmc, PoweredWorld
 
 HOST_TROUBLES: list[tuple[dict[str, Any], str]] = [
@@ -79,9 +80,39 @@ def test_a_host_that_is_kept_off_for_another_machine_is_not_let_on() -> None:
     world = PoweredWorld()
     world.request()
     world.run(lambda: not world.powered)
-    world.api.patch("machines", world.subject, {"metadata": {"uid": "another"}})
+    world.stands_on("baremetalhost:///metal/other")
+    world.api.patch("machines", "machines/b", {"spec": {"providerID": "baremetalhost:///metal/x/host-x"}})
+    world.request("machines/b")
     world.bmc = Bmc.UNATTENDED
-    world.spend(60)
+    world.spend(5)
+    assert "is kept off for Machine machines/x" in world.course("b")
+    assert not world.steps(DeleteNode)
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_what_was_switched_off_for_a_machine_that_was_made_anew_proves_nothing_for_that_one(asked: bool) -> None:
+    world = PoweredWorld(enrolled=False)
+    world.request()
+    world.run(lambda: not world.powered)
+    world.api.patch("machines", world.subject, {"metadata": {"uid": "another"}})
+    if not asked:
+        world.lift()
+    world.run(lambda: bool(world.steps(SwitchOn)))
+    assert not world.steps(DeleteNode)
+    world.run(lambda: world.is_well() and world.uncondemned())
+
+
+def test_what_the_watch_tells_late_is_read_once_more_before_a_node_is_deleted() -> None:
+    world = PoweredWorld(enrolled=False)
+    world.request()
+    world.run(lambda: world.host.powered_on is False)
+    seen, world.bmc = world.api.hosts.keep(world.api.get("hosts", HOST_NAME)), Bmc.UNATTENDED
+    world.annotate_host(KEY, None)
+    world.switch(True)
+    world.running = True
+    world.change_host(status={"poweredOn": True})
+    world.api.hosts.show(seen)
+    world.spend(30)
     assert not world.steps(DeleteNode)
 
 
@@ -151,6 +182,21 @@ def test_a_request_that_is_taken_back_in_time_switches_nothing_off() -> None:
     world.lift()
     world.spend(60)
     assert world.steps() == []
+
+
+def test_a_host_of_which_nothing_else_is_known_any_more_is_let_on_again_and_tried_with_a_pause() -> None:
+    world = PoweredWorld(enrolled=False)
+    world.delete_node(HOST)
+    world.api.patch("machines", world.subject, {"status": {"nodeRef": None}})
+    world.request()
+    world.run(lambda: not world.powered)
+    world.api.put("machines", world.subject, None)
+    world.run(lambda: bool(world.under_way))
+    world.fail(Written.NOT_DONE)
+    world.driver.turn()
+    assert [course.of for course in world.driver.courses] == [f"BareMetalHost {HOST_NAME}"]
+    assert not world.under_way
+    world.run(lambda: world.powered)
 
 
 def test_a_host_of_a_machine_that_is_gone_is_let_on_again() -> None:

@@ -1,0 +1,89 @@
+"""A health check's remediation object, carried out by real leaders on real agents' hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pp_hostd.kube.resources import POISON_PILL_REMEDIATIONS
+from tests.harness.bed.contents import MACHINE_NAMESPACE
+from tests.harness.bed.host import Host
+from tests.harness.cluster import Cluster
+from tests.harness.embedded import EmbeddedCluster
+from tests.harness.eventually import eventually
+from tests.scenarios.leading import LeaderStage
+
+KIND = POISON_PILL_REMEDIATIONS
+OBJECTS: dict[str, Any] = {"machines": "openshift", "remediations__poison_pill": True}
+
+
+@pytest.fixture(scope="module")
+def embedded_objects() -> Iterator[LeaderStage]:
+    with EmbeddedCluster.start() as cluster, LeaderStage.on(cluster, **OBJECTS) as stage:
+        yield stage
+
+
+@pytest.fixture(scope="module")
+def real_objects(real_cluster: Cluster) -> Iterator[LeaderStage]:
+    """With the rights that `pp-leader install --flows` gives."""
+    with LeaderStage.on(real_cluster, **OBJECTS) as stage:
+        yield stage
+
+
+@pytest.fixture(params=["embedded", "real"])
+def stage(request: pytest.FixtureRequest) -> LeaderStage:
+    chosen: LeaderStage = request.getfixturevalue(f"{request.param}_objects")
+    return chosen
+
+
+def make(stage: LeaderStage, host: Host) -> None:
+    machine = stage.contents.machine(host.name)
+    owner = {"apiVersion": machine["apiVersion"], "kind": "Machine", "name": host.name}
+    metadata = {"name": host.name, "ownerReferences": [{**owner, "uid": machine["metadata"]["uid"]}]}
+    stage.contents.create(KIND, {"metadata": metadata, "spec": {"retryLimit": 0}}, MACHINE_NAMESPACE)
+
+
+def found(stage: LeaderStage, host: Host) -> dict[str, Any]:
+    return stage.contents.find(KIND, host.name) or {}
+
+
+def phase(stage: LeaderStage, host: Host) -> str:
+    return str(found(stage, host).get("status", {}).get("phase", ""))
+
+
+def test_a_host_that_is_cut_off_is_freed_for_its_object_which_goes_when_the_health_check_deletes_it(
+    stage: LeaderStage,
+) -> None:
+    *others, lost = stage.begin()
+    uid = stage.uid(lost)
+    stage.bed.cut(lost.name)
+    make(stage, lost)
+    stage.freed(lost, uid, 60)
+    assert not lost.is_up()
+    stage.given_back(lost)
+    eventually(lambda: phase(stage, lost) == "Waiting", "the object waits for the node")
+    assert found(stage, lost)["metadata"]["finalizers"]
+    stage.bed.heal()
+    stage.bed.boot(lost.name)
+    eventually(lambda: stage.is_well(lost), "the host is back", 30)
+    stage.contents.delete(KIND, lost.name)
+    eventually(lambda: not found(stage, lost), "the object is gone")
+    assert [host.boots for host in others] == [1] * len(others)
+
+
+def test_an_object_that_is_deleted_before_anything_is_freed_leaves_no_trace(stage: LeaderStage) -> None:
+    *_, spared = stage.begin()
+    uid = stage.uid(spared)
+    stage.bed.cut(spared.name)
+    make(stage, spared)
+    stage.says(f"{spared.name}: at least half of")
+    stage.contents.delete(KIND, spared.name)
+    eventually(lambda: not found(stage, spared), "the object is gone")
+    spared.await_down()
+    stage.bed.heal()
+    stage.bed.boot(spared.name)
+    eventually(lambda: stage.is_well(spared), "all is as before", 30)
+    assert stage.uid(spared) == uid
+    assert stage.contents.backup(spared.name) is None
