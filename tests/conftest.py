@@ -9,13 +9,19 @@ from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from tests.harness.controlplane import RealCluster
 
 
 def pytest_configure() -> None:
-    """Hear Ctrl-C, and let programs hear it, in a shell's background too, where it would be ignored."""
+    """Hear Ctrl-C, and let programs hear it, in a shell's background too, where it would be ignored.
+
+    How long an example takes says something about the machine, and nothing about what is tested.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    settings.register_profile("untimed", deadline=None)
+    settings.load_profile("untimed")
 
 
 @pytest.hookimpl(tryfirst=True)
