@@ -55,6 +55,13 @@ NotCondemned = (NotRequested, Requested)
 Condemnation = Union[NotRequested, Requested, Condemned]
 
 
+def last_id(condemnation: Condemnation | Unreadable) -> int:
+    """The newest id that it tells of; 0 where there never was one, or it can't be read."""
+    if isinstance(condemnation, Unreadable):
+        return 0
+    return condemnation.id if isinstance(condemnation, Condemned) else condemnation.last_id
+
+
 def parse_condemnation(metadata: object) -> Condemnation | Unreadable:
     """What the metadata of a Machine (or Node) says."""
     return read("the condemnation", _condemnation, metadata)

@@ -56,10 +56,9 @@ def _kept_off(flows: Sequence[Found]) -> Iterator[str]:
 
 
 def _unfinished(flows: Sequence[Found]) -> Iterator[str]:
-    ours = {kind.kind: kind.finalizer for kind in (POISON_PILL,)}
     for kind, api_object in flows:
         metadata = api_object["metadata"]
-        if ours.get(kind.kind) in (metadata.get("finalizers") or ()):
+        if POISON_PILL.finalizer in (metadata.get("finalizers") or ()):
             what = kind.describe(metadata["namespace"], metadata["name"])
             yield f"{what} is being carried out: let pp-leader finish, or delete it while pp-leader runs"
 

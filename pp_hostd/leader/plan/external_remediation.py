@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 
 from pp_hostd.leader.plan.electorates import Electorates
 from pp_hostd.leader.plan.memory import awaiting
-from pp_hostd.leader.plan.power_cycle import last_id
 from pp_hostd.leader.plan.targets import host_of
 from pp_hostd.leader.plan.view import View
 from pp_hostd.model.case import Awaited, Case, Course, Stage, Term
-from pp_hostd.model.condemnation import NotRequested
+from pp_hostd.model.condemnation import NotRequested, last_id
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.machine_host import Claim, Flow, MachineHost
 from pp_hostd.model.observed import Observed
@@ -263,7 +262,7 @@ def _cleaned_up(wanted: _Wanted) -> Course | None:
     if isinstance(machine.condemnation, Unreadable):
         return wanted.refuses(f"{told}, and its Machine's {machine.condemnation}")
     if wanted.is_asked and not _is_freed(view):
-        step = Clear(machine.subject, machine.uid, machine.resource_version, last_id(machine))
+        step = Clear(machine.subject, machine.uid, machine.resource_version, last_id(machine.condemnation))
         return wanted.does(Stage.CLEARING, step, f"{told}: nobody asks for the remedy any more")
     host = view.host_seen
     if view.request is not None and host is not None and host.powered_on is not False and not wanted.is_asked:

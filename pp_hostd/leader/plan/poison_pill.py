@@ -10,7 +10,7 @@ from pp_hostd.leader.plan.giving_back import given_back
 from pp_hostd.leader.plan.valves import Valves, begun, paused
 from pp_hostd.leader.plan.view import View
 from pp_hostd.model.case import Course, Stage
-from pp_hostd.model.condemnation import Condemnation, Condemned, NotRequested
+from pp_hostd.model.condemnation import Condemned, NotRequested, last_id
 from pp_hostd.model.keys import CONDEMNATION_ID, CONDEMNED, EXTERNAL_REMEDIATION
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.observed import NodeSeen
@@ -58,7 +58,7 @@ def trouble_with(view: View, machine: Machine, seen: NodeSeen | None) -> str:
     """Why nothing can be done about this request, or nothing, and what a person can do."""
     if isinstance(machine.condemnation, Unreadable):
         return f"{machine.condemnation}. {_readable(view, machine, seen)}"
-    if _last_id(machine.condemnation) == MAX_COUNT:
+    if last_id(machine.condemnation) == MAX_COUNT:
         return f"its {CONDEMNATION_ID} can't grow any further. Remove it, reboot the host, and ask again"
     if machine.node is None:
         return f"Machine {machine.subject} has no nodeRef: there is no Node whose workloads could be freed. {_WITHDRAW}"
@@ -86,10 +86,6 @@ def _readable(view: View, machine: Machine, seen: NodeSeen | None) -> str:
     )
 
 
-def _last_id(condemnation: Condemnation) -> int:
-    return condemnation.id if isinstance(condemnation, Condemned) else condemnation.last_id
-
-
 def _remedied(view: View, machine: Machine, seen: NodeSeen, valves: Valves) -> Course:
     held = paused(view)
     if held:
@@ -109,11 +105,11 @@ def _condemned(view: View, machine: Machine, seen: NodeSeen) -> Course | None:
     if isinstance(condemnation, Unreadable):
         return None
     own = isinstance(condemnation, Condemned) and condemnation.id == view.case.id
-    last_id = _last_id(condemnation)
+    newest = last_id(condemnation)
     if not node.tainted or not node.unschedulable:
-        cordon = Cordon(node.name, node.uid, node.resource_version, last_id if own else last_id + 1)
+        cordon = Cordon(node.name, node.uid, node.resource_version, newest if own else newest + 1)
         return view.does(Stage.CONDEMNING, cordon, "cordons its Node")
     if own:
         return None
-    condemn = Condemn(view.subject, machine.uid, machine.resource_version, last_id + 1)
+    condemn = Condemn(view.subject, machine.uid, machine.resource_version, newest + 1)
     return view.does(Stage.CONDEMNING, condemn, "condemns its machine")

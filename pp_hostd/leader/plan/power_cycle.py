@@ -15,7 +15,7 @@ from pp_hostd.leader.plan.view import View
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.bare_metal_host import BareMetalHost, PowerRequest
 from pp_hostd.model.case import Awaited, Course, Stage
-from pp_hostd.model.condemnation import Condemned, NotRequested, Requested
+from pp_hostd.model.condemnation import NotRequested, Requested, last_id
 from pp_hostd.model.keys import CONDEMNATION_ID, NAMESPACE, backup_name
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.record import MAX_COUNT, Unreadable
@@ -109,7 +109,7 @@ def _switch_off(view: View, machine: Machine, host: BareMetalHost, valves: Valve
         return view.waits(Stage.HELD, held, until_at)
     if view.name and view.name == view.term.own_node:
         return view.does(Stage.HELD, HandOver(), "this leader runs on that very host: another must lead")  # rule 14
-    step = requested_off(view, machine, host, last_id(machine) + 1)
+    step = requested_off(view, machine, host, last_id(machine.condemnation) + 1)
     return view.does(Stage.SWITCHING_OFF, step, f"{why} ({host.subject})")
 
 
@@ -118,17 +118,10 @@ def requested_off(view: View, machine: Machine, host: BareMetalHost, remediation
     return SwitchOff(host.subject, host.uid, host.resource_version, request)
 
 
-def last_id(machine: Machine) -> int:
-    condemnation = machine.condemnation
-    if isinstance(condemnation, Unreadable):
-        return 0
-    return condemnation.id if isinstance(condemnation, Condemned) else condemnation.last_id
-
-
 def _trouble(view: View, machine: Machine) -> str:
     """Why nothing may be done about this machine, or nothing."""
     seen = view.seen
-    if last_id(machine) == MAX_COUNT:
+    if last_id(machine.condemnation) == MAX_COUNT:
         return f"its {CONDEMNATION_ID} can't grow any further. Remove it, and ask again"
     if seen is None or seen.subject == machine.subject:
         return ""
@@ -161,7 +154,7 @@ def _freed(view: View) -> Course | None:
 
 
 def _take_request(view: View, machine: Machine, why: str) -> Course:
-    newest = max(last_id(machine), 0 if view.request is None else view.request.id)
+    newest = max(last_id(machine.condemnation), 0 if view.request is None else view.request.id)
     step = Clear(view.subject, machine.uid, machine.resource_version, newest)
     return view.does(Stage.CLEARING, step, f"{why}: takes the request off its machine")
 
