@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 SOURCES := pp_hostd tests
 
 .DEFAULT_GOAL := help
-.PHONY: help test suite lint demo bench scale fuzz model campaign docs controlplane rpm test-packages test-machines test-bmc ignition clean
+.PHONY: help test suite suite-oldest lint demo bench scale fuzz model campaign docs controlplane rpm test-packages test-machines test-bmc ignition clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,10 +19,13 @@ $(STAMP): pyproject.toml
 
 test: lint suite ## the linters and the whole suite, on the embedded API and on a real control plane (no root)
 	@echo "make test: all passed. Not part of it: make bench (locks memory: root, or a high ulimit -l), and the suite"
-	@echo "under another Python: make suite PYTHON=python3.9 VENV=.venv-3.9 (.ci/run runs both)"
+	@echo "under the oldest Python: make suite-oldest (.ci/run runs both)"
 
 suite: controlplane ## the suite without the linters; PYTHON= and VENV= choose another Python, ARGS= goes to pytest
 	$(BIN)/pytest -n 3 --dist=loadfile $(ARGS)
+
+suite-oldest: controlplane ## the suite under Debian 11's Python 3.9, with the oldest libraries allowed (root; gets its tools by apt)
+	@$(BIN)/python -m tests.machines.oldest $(ARGS)
 
 test-machines: controlplane ## emulated machines with real watchdogs, as root, on two idle cores; ARGS="-k ... -n 0" for some
 	@$(BIN)/python -m tests.machines.prepare

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 from pp_hostd import timing, toml_document
 from pp_hostd.config_error import ConfigError, Problem, dotted, nearest, shown
 from pp_hostd.files import FileError, read_whole
+from pp_hostd.frozen import frozen
 from pp_hostd.model.settings import Setting, Settings, every_setting, value_of
 
 LIMIT_BYTES = 64 * 1024
@@ -25,7 +26,7 @@ class Source(NamedTuple):
     line: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Loaded:
     """The settings, the files that were read, and where each setting was set that is not left at its default."""
 

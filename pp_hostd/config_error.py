@@ -6,16 +6,16 @@ import itertools
 import re
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pp_hostd.errors import UserError
+from pp_hostd.frozen import frozen
 
 LONGEST_SHOWN = 120
 WIDTH = 100
 
 
-@dataclass(frozen=True)
+@frozen
 class Problem:
     """One error. `message` completes a sentence that begins with the key, or without a key with the file."""
 

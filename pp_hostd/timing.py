@@ -6,9 +6,9 @@ One clock serves all figures: seconds after the host's last proof began. The rul
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Callable
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.candidacy import PERIOD_PART
 from pp_hostd.model.settings import Settings
 
@@ -73,7 +73,7 @@ def least_lease_seconds(settings: Settings) -> float:
     return settings.api.read_deadline_seconds / PERIOD_PART
 
 
-@dataclass(frozen=True)
+@frozen
 class Quantity:
     """One side of an inequality: what it is, the settings it rests on, and how it follows from them."""
 
@@ -82,7 +82,7 @@ class Quantity:
     seconds: Callable[[Settings], float]
 
 
-@dataclass(frozen=True)
+@frozen
 class Inequality:
     """`smaller` must be less than `larger`, or at most that if it `may_be_equal`; or else `otherwise` happens."""
 
@@ -92,7 +92,7 @@ class Inequality:
     otherwise: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Contradiction:
     """An inequality that the settings break: the keys on either side, the figures, and what to change."""
 
@@ -183,7 +183,7 @@ def _contradiction(inequality: Inequality, settings: Settings) -> Contradiction:
     return Contradiction(smaller.keys, larger.keys, sentence, change)
 
 
-@dataclass(frozen=True)
+@frozen
 class Timeline:
     """What the settings promise about a host that fails just after its last proof began, in seconds from there."""
 

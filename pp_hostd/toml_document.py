@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from pp_hostd.frozen import frozen
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -32,7 +33,7 @@ class DocumentError(Exception):
         self.line = line
 
 
-@dataclass(frozen=True)
+@frozen
 class Document:
     """The values as parsed, and the lines of the tables and keys down to DEPTH."""
 

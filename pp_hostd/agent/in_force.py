@@ -6,11 +6,12 @@ import contextlib
 import os
 import socket
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pp_hostd import config, timing
 from pp_hostd.agent.state import StateFiles
 from pp_hostd.errors import UserError
+from pp_hostd.frozen import frozen
 from pp_hostd.model.settings import Settings, value_of
 from pp_hostd.peers.keys import keyring_of
 from pp_hostd.peers.signing import Keyring
@@ -33,7 +34,7 @@ AT_START = (
 """Sockets, connections, the watchdog and the gate are set up once."""
 
 
-@dataclass(frozen=True)
+@frozen
 class InForce:
     """The settings and keys to go by; `trouble` says what in /etc does not count yet, and why."""
 

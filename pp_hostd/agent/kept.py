@@ -7,9 +7,10 @@ the look at the Node that a write may rely on.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.bond import Bond, Gate, Pending, WatchdogArmed
 from pp_hostd.model.inquiry import Inquiry, Reply, Said
 from pp_hostd.model.memory import Decision, LastRead, Memory, Outage, Proof, Source
@@ -41,7 +42,7 @@ _SENTENCE = Form("text", re.compile(f"[\\s\\S]{{0,{MAX_SENTENCE_CHARACTERS}}}"))
 _SEED = Form("a number in hexadecimal digits", re.compile("-?[0-9a-f]{1,64}"))
 
 
-@dataclass(frozen=True)
+@frozen
 class Kept:
     memory: Memory
     bond: Bond

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass
 
 from pp_hostd.agent.act.gate import GateFiles
 from pp_hostd.agent.act.watchdog_look import boot_status
 from pp_hostd.agent.rosters import Rosters
 from pp_hostd.agent.sense.boot import history, last_boot
 from pp_hostd.agent.state import Sentences, StateFiles
+from pp_hostd.frozen import frozen
 from pp_hostd.model.bond import Bond, Gate
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.memory import Memory
 from pp_hostd.model.settings import Settings
 
 
-@dataclass(frozen=True)
+@frozen
 class Recalled:
     """`set_aside` tells which files could not be relied on; `last_boot` why the last boot ended, if that is known and
     was not told yet; `last_boot_told` whether it is, now or by an earlier run."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.bond import Bond, WatchdogArmed
 from pp_hostd.model.evidence import PeerAnswered
 from pp_hostd.model.ground import Ground
@@ -27,7 +27,7 @@ UNARMED = (State.WAITING, State.CONDEMNED)
 Report = dict[str, Any]
 
 
-@dataclass(frozen=True)
+@frozen
 class Extras:
     """What only the daemon's shell knows: what the plan waits for, what peers said last (the newest last), troubles
     such as memory that could not be locked, and why the last boot ended."""

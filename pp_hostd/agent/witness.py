@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Union
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.answer import Health
 from pp_hostd.model.condemnation import Condemned, NotCondemned
 from pp_hostd.model.machine import Machine
@@ -24,7 +25,7 @@ class Unread(enum.Enum):
 ReadOutcome = Union[Machine, Unread]
 
 
-@dataclass(frozen=True)
+@frozen
 class Statement:
     """What is answered about a machine. "Unhealthy" with an id is an acknowledgement (rule 10)."""
 
@@ -34,7 +35,7 @@ class Statement:
     lifted_id: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class _Memory:
     """A condemnation that is known, and when this was last learned or acknowledged.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from pp_hostd.embedded.kinds import Kind, Object
 from pp_hostd.embedded.selectors import Selector
 from pp_hostd.embedded.status import expired
+from pp_hostd.frozen import frozen
 
 _ENCODER = json.JSONEncoder(separators=(",", ":"))
 
@@ -28,7 +28,7 @@ def to_text(obj: Object, revision: int) -> str:
     return _ENCODER.encode({**obj, "metadata": metadata})
 
 
-@dataclass(frozen=True)
+@frozen
 class Version:
     """One object as it was once, kept as text: whatever is read from it is the reader's own."""
 
@@ -59,7 +59,7 @@ class Event(NamedTuple):
         return loaded
 
 
-@dataclass(frozen=True)
+@frozen
 class Change:
     """One write: what was there before and what is there after it, if anything."""
 

@@ -6,10 +6,11 @@ Custom resources are served as if their definitions were installed, with the sta
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
+from pp_hostd.frozen import frozen
 from pp_hostd.kube import resources
 from pp_hostd.kube.resources import Resource
 
@@ -28,7 +29,7 @@ METADATA: Shapes = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Kind:
     """The rules for one resource."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from pp_hostd.embedded.kinds import Kind, Object, at
+from pp_hostd.frozen import frozen
 from pp_hostd.kube.resources import JOBS, NAMESPACES, NODES, PODS, VOLUME_ATTACHMENTS
 
 _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
@@ -78,7 +78,7 @@ def _desired(obj: Object) -> Object:
     return {key: value for key, value in obj.items() if key not in ("metadata", "status")}
 
 
-@dataclass(frozen=True)
+@frozen
 class DeleteOptions:
     """What a deletion demands and how it is carried out."""
 

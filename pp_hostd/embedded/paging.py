@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from pp_hostd.embedded.history import Key
@@ -12,6 +11,7 @@ from pp_hostd.embedded.kinds import Kind, Object
 from pp_hostd.embedded.selectors import Selector, parse_fields, parse_labels
 from pp_hostd.embedded.status import Cause, StatusError, bad_request, expired, invalid, too_large_version
 from pp_hostd.embedded.table import Table
+from pp_hostd.frozen import frozen
 
 _ANY_REVISION = -1
 """In a token: go on after that key in whatever is stored now."""
@@ -24,7 +24,7 @@ _CONTINUE_TOO_OLD = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class Query:
     """What a list or a watch asks for; an empty namespace stands for all. Watches take no notice of the last three."""
 

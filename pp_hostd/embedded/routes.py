@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from urllib.parse import unquote
 
 from pp_hostd.embedded.kinds import KINDS, Kind
+from pp_hostd.frozen import frozen
 
 _BY_PATH = {(kind.resource.group, kind.resource.version, kind.resource.plural): kind for kind in KINDS.values()}
 _SERVED = {(group, version) for group, version, _ in _BY_PATH}
 _BUILT_IN_GROUPS = {kind.resource.group for kind in KINDS.values() if not kind.custom}
 
 
-@dataclass(frozen=True)
+@frozen
 class Route:
     """What a path under /api or /apis means; the kind is None where nothing is served."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pp_hostd.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class User:
     """A name and the groups it is in."""
 
@@ -22,7 +22,7 @@ class User:
 ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
 
 
-@dataclass(frozen=True)
+@frozen
 class Action:
     """A request as rules see it."""
 
@@ -40,7 +40,7 @@ class Action:
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
 
-@dataclass(frozen=True)
+@frozen
 class Rule:
     """What some users and groups may do; `*` stands for everything, no names at all for every object."""
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from pp_hostd.embedded.kinds import Kind
 from pp_hostd.embedded.status import StatusError, bad_request
 from pp_hostd.embedded.syntax import key_fault, label_value_fault
+from pp_hostd.frozen import frozen
 
 _TOKEN = re.compile(r"\s*(==|!=|[=!(),]|[^\s=!(),]+)")
 _SYMBOLS = frozenset(["=", "==", "!=", "!", "(", ")", ","])
 _EQUALITY = {"=": "in", "==": "in", "!=": "notin"}
 
 
-@dataclass(frozen=True)
+@frozen
 class Requirement:
     """One condition on the value of one key: `in` or `notin` some values, `exists`, or `!` (does not exist)."""
 
@@ -30,7 +30,7 @@ class Requirement:
         return (self.key in found) == (self.operator == "exists")
 
 
-@dataclass(frozen=True)
+@frozen
 class Selector:
     """Conditions on labels and on fields, all of which must be met."""
 

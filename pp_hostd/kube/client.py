@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Callable
 from urllib.parse import urlencode
 
+from pp_hostd.frozen import frozen
 from pp_hostd.kube.connection import Connection
 from pp_hostd.kube.kubeconfig import Kubeconfig
 from pp_hostd.kube.outcome import ApiError, Garbage, Outcome
@@ -24,7 +24,7 @@ MAX_PAGES = 1000
 MERGE_PATCH = "application/merge-patch+json"
 
 
-@dataclass(frozen=True)
+@frozen
 class Page:
     """A part of a list; `continue_token` is empty on the last one."""
 
@@ -34,7 +34,7 @@ class Page:
     remaining: int | None
 
 
-@dataclass(frozen=True)
+@frozen
 class Listing:
     """A whole list of what was kept of each object, and the resourceVersion from which a watch goes on."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
 
 import h11
 
+from pp_hostd.frozen import frozen
 from pp_hostd.kube.outcome import Garbage
 from pp_hostd.kube.stream import Stream
 from pp_hostd.model.endpoint import Endpoint
@@ -18,7 +18,7 @@ class Broken(OSError):
     """The connection ended before the reply did."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Head:
     """What a reply says before its body."""
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import ssl
 import time
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Callable
 
 from pp_hostd.errors import UserError
+from pp_hostd.frozen import frozen
 from pp_hostd.kube.certificate import expiry
 from pp_hostd.kube.kubeconfig import Kubeconfig, KubeconfigError, Material
 
 Signature = tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Identity:
     """One consistent set: an exchange begins and ends with the same one."""
 

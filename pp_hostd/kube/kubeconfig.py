@@ -10,11 +10,11 @@ import base64
 import binascii
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from pp_hostd.errors import UserError
 from pp_hostd.files import read_whole
+from pp_hostd.frozen import frozen
 from pp_hostd.kube import yaml_document
 from pp_hostd.model.endpoint import Endpoint, is_host, parse_endpoint
 
@@ -36,7 +36,7 @@ class KubeconfigError(UserError):
     """A kubeconfig that can't be used; the message names the file and the place in it."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Material:
     """A certificate, key or token: embedded bytes, or a file that is read again when it changes."""
 
@@ -48,7 +48,7 @@ class Material:
         return read_whole(self.path, LIMIT_BYTES) if self.path else self.data
 
 
-@dataclass(frozen=True)
+@frozen
 class Kubeconfig:
     """Everything that the client takes from a kubeconfig's current context."""
 
@@ -106,7 +106,7 @@ def _parse(path: str, data: bytes) -> Any:
         raise KubeconfigError(f"{path}{line}: is not YAML: {error.reason}") from None
 
 
-@dataclass(frozen=True)
+@frozen
 class _Node:
     """A mapping inside the kubeconfig that knows its place, so that every error can name it."""
 

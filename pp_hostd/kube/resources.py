@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from urllib.parse import quote
 
+from pp_hostd.frozen import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class Resource:
     """One kind as the API serves it: group, version, plural name, and whether it lives in a namespace."""
 

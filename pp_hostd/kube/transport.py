@@ -11,6 +11,7 @@ from typing import Callable, TypeVar
 import h11
 
 from pp_hostd import __version__
+from pp_hostd.frozen import frozen
 from pp_hostd.kube import failure
 from pp_hostd.kube.connection import Connection, Head
 from pp_hostd.kube.credentials import Credentials, Identity
@@ -29,7 +30,7 @@ WIRE_ERRORS = (OSError, ssl.SSLError, h11.RemoteProtocolError, TimedOut, Garbage
 TRY_ANOTHER = (Outcome.UNREACHABLE, Outcome.TIMED_OUT, Outcome.TLS_REFUSED, Outcome.SERVER_ERROR, Outcome.GARBAGE)
 
 
-@dataclass(frozen=True)
+@frozen
 class Request:
     """One request, and the words that begin every sentence about its failure."""
 

@@ -9,9 +9,9 @@ import asyncio
 import enum
 import os
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Any, Union
 
+from pp_hostd.frozen import frozen
 from pp_hostd.kube.client import ApiClient, Keep, decode, selection, whole
 from pp_hostd.kube.connection import Connection
 from pp_hostd.kube.deadline import Deadline, TimedOut
@@ -34,7 +34,7 @@ class ChangeKind(enum.Enum):
     DELETED = "DELETED"
 
 
-@dataclass(frozen=True)
+@frozen
 class Snapshot:
     """What was kept of all objects that match, as one list: replaces everything the watch said before."""
 
@@ -42,7 +42,7 @@ class Snapshot:
     resource_version: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Change:
     """One object was added, modified or deleted; `object` is what was kept of it."""
 
@@ -51,14 +51,14 @@ class Change:
     resource_version: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Bookmark:
     """Nothing has changed up to this version."""
 
     resource_version: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Interrupted:
     """The watch broke off. It goes on by itself, without loss if no Snapshot follows."""
 

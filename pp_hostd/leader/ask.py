@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Callable
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.answer import Answer
 from pp_hostd.model.remedy import Acknowledged, AskPeers, NotAcknowledged, RemedyNews
 from pp_hostd.model.roster import Member
@@ -21,7 +21,7 @@ MAX_OPEN_IN_ALL = 256
 """A process has about 1000 descriptors, and the Lease must be renewed whoever is silent."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Asking:
     """How peers are asked about the machine of `node`; `tell` is called once for each of them, as answers come. `turns`
     are the sockets that all questions share."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Callable
 
+from pp_hostd.frozen import frozen
 from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.outcome import ApiError, Outcome
 from pp_hostd.kube.resources import EVENTS, Resource
@@ -23,7 +23,7 @@ _CLUSTER_WIDE = "default"
 """The namespace for Events about objects that have none."""
 
 
-@dataclass(frozen=True)
+@frozen
 class About:
     """The object that an Event speaks of; `namespace` is None for a Node."""
 

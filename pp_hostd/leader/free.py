@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from functools import partial
 
+from pp_hostd.frozen import frozen
 from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.outcome import ApiError, written_by
 from pp_hostd.kube.resources import NODES, PODS, VOLUME_ATTACHMENTS, Resource
@@ -19,7 +19,7 @@ PASS_SECONDS = 10.0
 _MIRROR = "kubernetes.io/config.mirror"
 
 
-@dataclass(frozen=True)
+@frozen
 class Pass:
     """What one pass has come to: how many must still go, and what went wrong last."""
 
@@ -27,7 +27,7 @@ class Pass:
     trouble: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Workload:
     """A pod or VolumeAttachment. `going`: only its finalizers keep it, nobody waits for the dead kubelet any more."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Union
 
+from pp_hostd.frozen import frozen
 from pp_hostd.leader.sights import Machines, Nodes, Sight
 from pp_hostd.model.backup import Backup, parse_backup
 from pp_hostd.model.control import Control, parse_control
@@ -20,7 +20,7 @@ NO_HOSTS = HostsSeen()
 NO_REMEDIATIONS: Mapping[str, Remediation] = {}
 
 
-@dataclass(frozen=True)
+@frozen
 class Enrolled:
     """Names of nodes; `refused` counts the keys that are none."""
 

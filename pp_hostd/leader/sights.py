@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Generic, TypeVar
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.bare_metal_host import BareMetalHost, parse_bare_metal_host
 from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.keys import FREED
@@ -22,7 +23,7 @@ MAX_FAULTY = 100
 Found = TypeVar("Found")
 
 
-@dataclass(frozen=True)
+@frozen
 class Kept(Generic[Found]):
     """All that is held of one object; `found` is None if it is none of ours. Name, uid and version are empty where the
     object has none that Kubernetes would give: then it is unreadable too."""
@@ -33,7 +34,7 @@ class Kept(Generic[Found]):
     found: Found | Unreadable | None
 
 
-@dataclass(frozen=True)
+@frozen
 class Fault:
     """What is wrong with an object of this uid, and what to do about it."""
 
@@ -141,7 +142,7 @@ class Nodes(Sight[NodeSeen]):
         return self._stretches
 
 
-@dataclass(frozen=True)
+@frozen
 class _MachineFound:
     machine: Machine
     host: MachineHost

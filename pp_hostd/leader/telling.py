@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Callable
 
+from pp_hostd.frozen import frozen
 from pp_hostd.kube.resources import NODES, REMEDIATIONS, Resource
 from pp_hostd.leader.events import About
 from pp_hostd.model.case import Course, Stage
@@ -21,7 +22,7 @@ TELL_AGAIN_SECONDS = 10.0
 _Key = tuple[str, str, str]
 
 
-@dataclass(frozen=True)
+@frozen
 class _Followed:
     """A course as it is now; the times are when this stage, and all of it, began, and when it was last told."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.address import is_address
 from pp_hostd.model.endpoint import parse_endpoint
 from pp_hostd.model.record import Form
@@ -21,7 +21,7 @@ class Allowed(Protocol[Accepted]):
         """The setting's value for a TOML value, or None if that is not allowed."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Number:
     low: float
     high: float
@@ -35,7 +35,7 @@ class Number:
         return f"a number from {self.low:g} to {self.high:g}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Whole:
     low: int
     high: int
@@ -47,7 +47,7 @@ class Whole:
         return f"a whole number from {self.low} to {self.high}"
 
 
-@dataclass(frozen=True)
+@frozen
 class AbsolutePath:
     def accept(self, value: object) -> str | None:
         return value if isinstance(value, str) and value.startswith("/") and value.isprintable() else None
@@ -56,7 +56,7 @@ class AbsolutePath:
         return "a path that begins with /"
 
 
-@dataclass(frozen=True)
+@frozen
 class Choice:
     words: tuple[str, ...]
 
@@ -67,7 +67,7 @@ class Choice:
         return f"one of {', '.join(self.words)}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Flag:
     def accept(self, value: object) -> bool | None:
         return value if isinstance(value, bool) else None
@@ -76,7 +76,7 @@ class Flag:
         return "true or false"
 
 
-@dataclass(frozen=True)
+@frozen
 class Share:
     """A number of nodes, or a part of all of them."""
 
@@ -87,7 +87,7 @@ class Share:
         return 'a number of nodes like "3", or a part of all like "40%"'
 
 
-@dataclass(frozen=True)
+@frozen
 class Text:
     """Text of a form from model/record.py, or nothing."""
 
@@ -100,7 +100,7 @@ class Text:
         return f"{self.form.called}, or empty"
 
 
-@dataclass(frozen=True)
+@frozen
 class Address:
     """An address of this host to listen on."""
 
@@ -111,7 +111,7 @@ class Address:
         return "an IPv4 or IPv6 address, or empty"
 
 
-@dataclass(frozen=True)
+@frozen
 class Servers:
     """API servers by address literal or host name."""
 

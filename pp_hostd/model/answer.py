@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.record import MAX_RECORD_CHARACTERS, NAME, OPAQUE, SUBJECT, Unreadable, document, read, render
 
 
@@ -17,7 +17,7 @@ class Health(enum.Enum):
     API_ERROR = "api-error"
 
 
-@dataclass(frozen=True)
+@frozen
 class Answer:
     """One answer, bound to its question by nonce and names.
 

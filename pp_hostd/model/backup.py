@@ -7,9 +7,10 @@ identity, and nothing of the condemnation (rule 12), so the new Node is schedula
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.keys import is_ours
 from pp_hostd.model.record import (
     HOST_NAME,
@@ -28,7 +29,7 @@ _KUBERNETES_TAINT = "node.kubernetes.io/"
 """What Kubernetes derives from status and cordon, and `out-of-service`, which detaches even a live Node's volumes."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Backup:
     """What is restored; `uid` is the deleted Node's, `id` that of the condemnation it was deleted for."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.keys import DETACHED_HOST, PAUSED_HOST, REBOOT
 from pp_hostd.model.record import (
     MACHINE,
@@ -22,7 +22,7 @@ _POWERED_STATES = ("provisioned", "externally provisioned")
 """In which the operator heeds requests like ours."""
 
 
-@dataclass(frozen=True)
+@frozen
 class PowerRequest:
     """Our own request to keep a host off: for which machine and Node (empty: none), under which id.
 
@@ -41,7 +41,7 @@ class PowerRequest:
         return render({"mode": "hard", "force": False, **ours})
 
 
-@dataclass(frozen=True)
+@frozen
 class BareMetalHost:
     """`powered_on` is None where the operator has not told. `request` is under our own key, `others` are the other keys
     that keep it off. `obstacle` says why what is told of its power proves nothing, `unheeded` why a request would not

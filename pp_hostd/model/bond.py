@@ -6,10 +6,10 @@ Lives in /run, so that a restarted daemon is bound to the same.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Union
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.node import Node
 from pp_hostd.model.promise import AgentRecord, Armed, Committed, WatchdogKind
 from pp_hostd.model.written import Written
@@ -24,7 +24,7 @@ class Gate(enum.Enum):
     OPEN = "open"
 
 
-@dataclass(frozen=True)
+@frozen
 class Look:
     """One finished linearizable read of one's own Node; `backup` tells, for a Node that is missing, whether a leader
     holds a backup of it."""
@@ -37,7 +37,7 @@ class Look:
     failure: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class StoreEnded:
     """One finished write of a record, conditional on `resource_version`; `node` is what it made of the Node."""
 
@@ -49,7 +49,7 @@ class StoreEnded:
     sentence: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class WatchdogArmed:
     """The watchdog runs; the timeout is what the device really grants. `troubles`: why no better one was taken."""
 
@@ -58,12 +58,12 @@ class WatchdogArmed:
     troubles: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class WatchdogDisarmed:
     """The watchdog no longer runs."""
 
 
-@dataclass(frozen=True)
+@frozen
 class StepFailed:
     """A step could not be taken, and why: the watchdog not armed or disarmed, the gate not opened."""
 
@@ -71,12 +71,12 @@ class StepFailed:
     at: float
 
 
-@dataclass(frozen=True)
+@frozen
 class GateHeld:
     """The kubelet, which has not run in this boot, is held from now on."""
 
 
-@dataclass(frozen=True)
+@frozen
 class GateOpened:
     """The kubelet may start."""
 
@@ -84,7 +84,7 @@ class GateOpened:
 BondEvent = Union[Look, StoreEnded, WatchdogArmed, WatchdogDisarmed, StepFailed, GateHeld, GateOpened]
 
 
-@dataclass(frozen=True)
+@frozen
 class Pending:
     """A write under way, or of unknown outcome. It can land while the Node has the version it is conditional on."""
 
@@ -92,7 +92,7 @@ class Pending:
     resource_version: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Bond:
     """`stored` is our record of this boot on the Node, as last known. `look` is the Node as a write may rely on it;
     None after a write that did not go through. `looked` says that the Node was read in this boot; if not, and yet the

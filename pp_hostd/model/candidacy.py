@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.lease import Lease
 
 TERM_PART = 0.9
@@ -31,7 +32,7 @@ class Exchange(enum.Enum):
     GIVE_UP = "give up"
 
 
-@dataclass(frozen=True)
+@frozen
 class Candidacy:
     """What one candidate knows. `identity` is that of one process, so a Lease in its name was written by it.
 

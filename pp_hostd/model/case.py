@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.promise import Armed
 from pp_hostd.model.remedy import Inspection, Remedy
 
@@ -23,7 +24,7 @@ class Awaited(enum.Enum):
     RECOVERED = "the node is well again after it"
 
 
-@dataclass(frozen=True)
+@frozen
 class Case:
     """A node under work.
 
@@ -60,7 +61,7 @@ class Case:
     fell_back: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Term:
     """One leader's time in office."""
 
@@ -87,7 +88,7 @@ class Stage(enum.Enum):
     CLEARING = "clearing"
 
 
-@dataclass(frozen=True)
+@frozen
 class Course:
     """What is to be done about a node now, and why. Without a step it waits, until `due_at` if that is known.
     `refused`: it does not go on by itself, and a person should look."""

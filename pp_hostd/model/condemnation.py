@@ -7,16 +7,16 @@ agent it is a failed read (rule 3) that clears no memory (rule 4); to the leader
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Union
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.keys import CONDEMNATION_ID, CONDEMNED, EXTERNAL_REMEDIATION
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.record import COUNT, Fields, Refused, Unreadable, read
 
 
-@dataclass(frozen=True)
+@frozen
 class NotRequested:
     """Nobody asks for remediation. `last_id` is the last condemnation's, lifted since; 0 when there never was one."""
 
@@ -27,7 +27,7 @@ class NotRequested:
         return _patch(None, self.last_id, condemned=False)
 
 
-@dataclass(frozen=True)
+@frozen
 class Requested:
     """Remediation is asked for, and the machine not yet condemned: its agent still finds proof."""
 
@@ -37,7 +37,7 @@ class Requested:
         return _patch("", self.last_id, condemned=False)
 
 
-@dataclass(frozen=True)
+@frozen
 class Condemned:
     """The machine is condemned under this id; the time is for people, no bound starts from it (rule 13)."""
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.record import MAX_RECORD_CHARACTERS, OPAQUE, PROSE, Unreadable, document, read, render
 
 
-@dataclass(frozen=True)
+@frozen
 class Confirmation:
     """It speaks of the boot that the Node's record named then, None if there was no record: a host that has reported
     another boot since was switched on again, and the word is void."""

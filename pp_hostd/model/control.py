@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.keys import MAINTENANCE, PAUSED
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.record import MAX_RECORD_CHARACTERS, PROSE, Fields, Unreadable, document, read, render
 
 
-@dataclass(frozen=True)
+@frozen
 class Pause:
     """The leader condemns and frees nothing."""
 
@@ -23,7 +23,7 @@ class Pause:
         return render({"who": self.who, "when": render_moment(self.when_wallclock), "why": self.why})
 
 
-@dataclass(frozen=True)
+@frozen
 class Maintenance:
     """Planned work: the agents withdraw and disarm until then."""
 
@@ -40,7 +40,7 @@ class Maintenance:
         return render(self.fields())
 
 
-@dataclass(frozen=True)
+@frozen
 class Control:
     """Both orders; None where none is given.
 

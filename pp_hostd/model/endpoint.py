@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.address import is_address
 
 # Only https: over anything else an answer proves nothing.
@@ -14,7 +14,7 @@ _URL = re.compile(
 _LABEL = re.compile(r"[0-9a-z]([0-9a-z-]{0,61}[0-9a-z])?", re.IGNORECASE | re.ASCII)
 
 
-@dataclass(frozen=True)
+@frozen
 class Endpoint:
     """One API server: where to connect, and the prefix of its paths."""
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Union
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.answer import Answer
 from pp_hostd.model.machine import Machine
 
 
-@dataclass(frozen=True)
+@frozen
 class Read:
     """One finished linearizable read of a machine: found, `missing`, or failed for the reason in `failure`."""
 
@@ -20,7 +20,7 @@ class Read:
     failure: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class PeerAnswered:
     """One finished question to a peer: its verified answer, or silence and what made it so."""
 
@@ -31,7 +31,7 @@ class PeerAnswered:
     silence: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class WatchedCondemned:
     """A watch says that this host's machine is condemned. There is no value for the opposite: rule 1."""
 
@@ -40,7 +40,7 @@ class WatchedCondemned:
     at: float
 
 
-@dataclass(frozen=True)
+@frozen
 class LinkChanged:
     """A network link or an address of this host has changed: worth a check at once."""
 

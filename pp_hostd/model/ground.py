@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.roster import Electorate, Member
 
 
-@dataclass(frozen=True)
+@frozen
 class Ground:
     """What the host knows beside its Node. `electorate` holds the nodes of the newest roster; without one,
     `roster_trouble` says why. `machine` is what its own last good read found. `opened_by` is who ordered, by hand, that

@@ -6,8 +6,9 @@ import enum
 import hashlib
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.answer import Answer, Health
 
 
@@ -20,7 +21,7 @@ class Said(enum.Enum):
     API_ERROR = "api-error"
 
 
-@dataclass(frozen=True)
+@frozen
 class Reply:
     """One peer's answer; `id` is the condemnation's, where it named one."""
 
@@ -29,7 +30,7 @@ class Reply:
     id: int | None
 
 
-@dataclass(frozen=True)
+@frozen
 class Inquiry:
     """`asked` holds every peer asked so far, in order; the last `in_round` of them in this round, which is yet to begin
     while there are none. Who was silent and is asked again is there once, in the later round."""

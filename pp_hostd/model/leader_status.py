@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.record import MAX_CONFIG_MAP_CHARACTERS, Fields, Form, Unreadable, document, read, render
 
@@ -14,7 +14,7 @@ WORDS = Form("text", re.compile("(?s).{0,4000}"))
 MAX_HISTORY = 200
 
 
-@dataclass(frozen=True)
+@frozen
 class CourseTold:
     """What is done about one node; the times are for people."""
 
@@ -27,7 +27,7 @@ class CourseTold:
     due_wallclock: datetime | None
 
 
-@dataclass(frozen=True)
+@frozen
 class LeaderStatus:
     """`nodes` are in the roster of that version; 0 before there is one."""
 
@@ -53,7 +53,7 @@ class LeaderStatus:
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class Told:
     """One line of the history."""
 

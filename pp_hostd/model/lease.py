@@ -6,10 +6,10 @@ Its times are wall-clock times, written for people: nothing here reads them (rul
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.record import OPAQUE, PROSE, Fields, Unreadable, read
 
 LEASE = "pp-leader"
@@ -20,7 +20,7 @@ LONGEST_SECONDS = 120
 _LARGEST_INT32 = 2**31 - 1
 
 
-@dataclass(frozen=True)
+@frozen
 class Lease:
     """One version of it; `holder` is empty when nobody holds it."""
 

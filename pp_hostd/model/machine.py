@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from pp_hostd.frozen import frozen
 from pp_hostd.model.condemnation import Condemnation, parse_condemnation
 from pp_hostd.model.record import MACHINE, NAME, OPAQUE, Fields, Unreadable, read
 
 
-@dataclass(frozen=True)
+@frozen
 class Machine:
     """Identity and condemnation out of one and the same read, as a proof needs them (rule 1).
 

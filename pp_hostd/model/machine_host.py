@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.keys import FLOW, HOST, REQUESTED_BY
 from pp_hostd.model.record import (
     HOST_NAME,
@@ -32,7 +32,7 @@ class Flow(enum.Enum):
     POWER_CYCLE = "power-cycle"
 
 
-@dataclass(frozen=True)
+@frozen
 class HostReference:
     """The host's namespace/name and its uid; one of the two may be empty."""
 
@@ -43,7 +43,7 @@ class HostReference:
         return self.subject or f"of uid {self.uid}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Claim:
     """Of a remediation object, by its kind and name and by its uid."""
 
@@ -55,7 +55,7 @@ class Claim:
         return render({"of": self.of, "uid": self.uid, "flow": self.flow.value})
 
 
-@dataclass(frozen=True)
+@frozen
 class MachineHost:
     """`host` is None for a machine that stands on none. `flow` is what its annotation asks for; `claim` is of the
     remediation object that has it remedied. `kept` says why nobody may delete the Machine; nothing, if it may be.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.inquiry import Inquiry
 
 
@@ -17,7 +18,7 @@ class Source(enum.Enum):
     OUTAGE = "control-plane outage"
 
 
-@dataclass(frozen=True)
+@frozen
 class Proof:
     """This machine was not condemned `at` the moment when the exchange began that shows it (rule 1)."""
 
@@ -26,7 +27,7 @@ class Proof:
     detail: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Outage:
     """The verdict that the control plane is out: when its inquiry began, when it was over, and what peers said."""
 
@@ -35,7 +36,7 @@ class Outage:
     summary: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Decision:
     """The host resets itself, and nothing can talk it out of that (rule 7). `id` is the condemnation's, if known."""
 
@@ -44,7 +45,7 @@ class Decision:
     id: int | None
 
 
-@dataclass(frozen=True)
+@frozen
 class LastRead:
     """When the last finished read began and ended, and why it was no proof; empty if it was one."""
 
@@ -53,7 +54,7 @@ class LastRead:
     failure: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Memory:
     """`reading_since` is when the read now under way was ordered. `failed_reads` counts those in a row that bring the
     next inquiry nearer. `lifted_id` is the highest condemnation that this host, or a peer for it, has seen lifted
@@ -75,7 +76,7 @@ class Memory:
         return replace(self, reading_since=None, inquiry=self.inquiry.resumed() if self.inquiry is not None else None)
 
 
-@dataclass(frozen=True)
+@frozen
 class Standing:
     """What the host is bound to while it is judged: all that it may have promised is in force at once (rule 5).
 

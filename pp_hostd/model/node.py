@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.address import is_address
 from pp_hostd.model.keys import AGENT, CONDEMNED, FREEING
 from pp_hostd.model.promise import AgentRecord, parse_agent_record
 from pp_hostd.model.record import COUNT, NAME, OPAQUE, Fields, Unreadable, read
 
 
-@dataclass(frozen=True)
+@frozen
 class Node:
     """What the rules need of a Node; None where there is nothing.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.bare_metal_host import BareMetalHost
 from pp_hostd.model.confirmation import Confirmation, parse_confirmation
@@ -20,7 +21,7 @@ from pp_hostd.model.roster import Roster
 CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 
 
-@dataclass(frozen=True)
+@frozen
 class NodeSeen:
     """A Node; `subject` is the machine that it names. `freed` and `confirmed` are None where nothing is. `boot` is
     the one that its kubelet last reported, empty if none. `stretch` changes whenever the watch has shown that
@@ -46,7 +47,7 @@ class NodeSeen:
         return node.tainted or node.freeing is not None or self.cordoned_by_us or self.confirmed is not None
 
 
-@dataclass(frozen=True)
+@frozen
 class MachineSeen:
     """A machine as the watch shows it. `stretch` changes whenever it was seen in another condemnation than before, and
     when the watch had to begin anew: two looks with the same one saw the same condemnation, without a gap (rule 9).
@@ -58,7 +59,7 @@ class MachineSeen:
     host: MachineHost = NO_HOST
 
 
-@dataclass(frozen=True)
+@frozen
 class HostsSeen:
     """The BareMetalHosts by namespace/name. `names` finds one by its uid; `held` are those with a request under our
     own key; `claims` are the machines that name a host, by its namespace/name or, where they tell only that, its uid.
@@ -71,7 +72,7 @@ class HostsSeen:
     late: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class BackupSeen:
     """A stored backup, and the ConfigMap's version."""
 
@@ -79,7 +80,7 @@ class BackupSeen:
     resource_version: str
 
 
-@dataclass(frozen=True)
+@frozen
 class RosterSeen:
     """The stored roster, and the ConfigMap's version."""
 
@@ -87,7 +88,7 @@ class RosterSeen:
     resource_version: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Observed:
     """`requests` names the machines that are not plainly well (their condemnation is anything but NotRequested),
     `marked` the Nodes that bear the leader's marks: so a plan looks at these alone. `enrolled` are names of nodes.

@@ -7,9 +7,9 @@ Each state is a type of its own that holds all the leader needs from it, so no w
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import Any, Union
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.control import Maintenance, read_maintenance
 from pp_hostd.model.record import MAX_RECORD_CHARACTERS, OPAQUE, Fields, Refused, Unreadable, document, read, render
 
@@ -41,7 +41,7 @@ class _State(enum.Enum):
     WITHDRAWN = "withdrawn"
 
 
-@dataclass(frozen=True)
+@frozen
 class Armed:
     """The promise: in this boot, without a proof for `self_timeout_seconds` (T), the host stops feeding its watchdog.
 
@@ -73,7 +73,7 @@ class Armed:
         }
 
 
-@dataclass(frozen=True)
+@frozen
 class Committed:
     """The host has decided to reset, once, for this condemnation (rule 7); what it had promised still stands."""
 
@@ -84,7 +84,7 @@ class Committed:
         return render({**self.promise._fields(_State.COMMITTED), "id": self.id})
 
 
-@dataclass(frozen=True)
+@frozen
 class GateClosed:
     """Nothing was started in this boot. For another boot than the promised one this ends the wait (rule 11)."""
 
@@ -95,7 +95,7 @@ class GateClosed:
         return render({"state": _State.GATE_CLOSED.value, "boot": self.boot, "gate": self.gate.value})
 
 
-@dataclass(frozen=True)
+@frozen
 class Withdrawn:
     """The host promises nothing any more, and may have disarmed (rule 5); `maintenance` says who ordered that."""
 

@@ -6,11 +6,11 @@ import enum
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from re import Pattern
 from typing import Any, Callable, TypeVar
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.moment import parse_moment
 
 VERSION = 1
@@ -20,7 +20,7 @@ MAX_COUNT = 10**15 - 1
 """The largest condemnation id or roster version; any JSON reader holds it exactly."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Form:
     """What a text must look like from end to end, and how a sentence calls it."""
 
@@ -44,7 +44,7 @@ Source = TypeVar("Source")
 Choice = TypeVar("Choice", bound=enum.Enum)
 
 
-@dataclass(frozen=True)
+@frozen
 class Unreadable:
     """A record that is there and can't be relied on. It never stands for "nothing there": absence is None."""
 

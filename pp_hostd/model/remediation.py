@@ -5,9 +5,9 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Callable
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.machine_host import Flow
 from pp_hostd.model.record import NAME, OPAQUE, Fields, Refused, Unreadable, read
 from pp_hostd.model.settings import Remediations
@@ -29,7 +29,7 @@ class Phase(enum.Enum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True)
+@frozen
 class Strategy:
     """The attempts are one more than the retries. `off_seconds` is None where the kind does not tell: then it is what
     the settings say. `deletes`: after the last attempt the Machine is deleted, else it is left to its owner."""
@@ -40,7 +40,7 @@ class Strategy:
     deletes: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class RemediationKind:
     """`name` tells it from others of the same kind; `conditions` says whether its status has room for them."""
 
@@ -53,7 +53,7 @@ class RemediationKind:
     strategy: Callable[[Fields], Strategy]
 
 
-@dataclass(frozen=True)
+@frozen
 class Remediation:
     """`machine` is the Machine it is for, `machine_uid` that one's uid, empty where it is known by its name alone.
     `reason` is that of its condition, empty where there is none."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import Union
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.bare_metal_host import BareMetalHost, PowerRequest
 from pp_hostd.model.machine import Machine
@@ -28,7 +28,7 @@ class Freeing(enum.Enum):
     """The cluster itself frees them (out-of-service); it is only looked after."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Cordon:
     """Keep workloads off the Node: unschedulable, and the taint that a rebooted kubelet honours (rule 9)."""
 
@@ -38,7 +38,7 @@ class Cordon:
     id: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Condemn:
     """The one write of rule 9: time, id, label."""
 
@@ -48,7 +48,7 @@ class Condemn:
     id: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Inspect:
     """Linearizable reads of the machine, its Node, the kubelet's Lease and, if one is named, the BareMetalHost."""
 
@@ -57,7 +57,7 @@ class Inspect:
     host: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class AskPeers:
     """Put the machine's own question to these peers (rule 10)."""
 
@@ -66,7 +66,7 @@ class AskPeers:
     peers: tuple[Member, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class StoreBackup:
     """In place of the stored one of that version; None creates it."""
 
@@ -74,7 +74,7 @@ class StoreBackup:
     resource_version: str | None
 
 
-@dataclass(frozen=True)
+@frozen
 class DeleteNode:
     """The write that frees: it carries what was checked last (rule 12)."""
 
@@ -83,7 +83,7 @@ class DeleteNode:
     resource_version: str
 
 
-@dataclass(frozen=True)
+@frozen
 class MarkFreeing:
     """Where the Node is kept: the marker that the gate honours, before anything is freed (rule 12)."""
 
@@ -94,7 +94,7 @@ class MarkFreeing:
     out_of_service: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class FreeWorkloads:
     """Delete the node's pods and VolumeAttachments at once."""
 
@@ -102,14 +102,14 @@ class FreeWorkloads:
     freeing: Freeing
 
 
-@dataclass(frozen=True)
+@frozen
 class Recreate:
     """Create the Node that the backup tells of."""
 
     backup: Backup
 
 
-@dataclass(frozen=True)
+@frozen
 class Complete:
     """Give a Node that came back by itself what it lacks of the backup; nothing that it has is overwritten."""
 
@@ -117,7 +117,7 @@ class Complete:
     uid: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Clear:
     """Lift the condemnation, and keep its id."""
 
@@ -127,7 +127,7 @@ class Clear:
     last_id: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Uncordon:
     """Take all our marks off the Node."""
 
@@ -135,7 +135,7 @@ class Uncordon:
     uid: str
 
 
-@dataclass(frozen=True)
+@frozen
 class DropBackup:
     """The Node is back, or was never deleted: that very one must be there when it is dropped. None: it will not come
     back, and must not be there."""
@@ -145,7 +145,7 @@ class DropBackup:
     resource_version: str
 
 
-@dataclass(frozen=True)
+@frozen
 class SwitchOff:
     """Have that version of a BareMetalHost, which reads on, switched off and kept off."""
 
@@ -155,7 +155,7 @@ class SwitchOff:
     request: PowerRequest
 
 
-@dataclass(frozen=True)
+@frozen
 class SwitchOn:
     """Take our power-off request back. `falls_back`: the host has to reset itself instead."""
 
@@ -165,7 +165,7 @@ class SwitchOn:
     falls_back: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class DeleteMachine:
     """Its host does not come back: whoever owns the Machine makes another one."""
 
@@ -174,7 +174,7 @@ class DeleteMachine:
     resource_version: str
 
 
-@dataclass(frozen=True)
+@frozen
 class AskFor:
     """Ask for a machine's remedy on behalf of a remediation object."""
 
@@ -184,7 +184,7 @@ class AskFor:
     claim: Claim
 
 
-@dataclass(frozen=True)
+@frozen
 class DropClaim:
     """The remediation object is done with the machine."""
 
@@ -193,7 +193,7 @@ class DropClaim:
     resource_version: str
 
 
-@dataclass(frozen=True)
+@frozen
 class HandToOwner:
     """Tell the machine's owner that it can't be helped, in both lists of conditions that there may be."""
 
@@ -202,7 +202,7 @@ class HandToOwner:
     sentence: str
 
 
-@dataclass(frozen=True)
+@frozen
 class SetPhase:
     """How far a remediation object has come, in its status."""
 
@@ -213,7 +213,7 @@ class SetPhase:
     sentence: str
 
 
-@dataclass(frozen=True)
+@frozen
 class SetFinalizer:
     """Keep a remediation object from going before it is cleaned up after; or let it go."""
 
@@ -221,12 +221,12 @@ class SetFinalizer:
     present: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class HandOver:
     """Give the Lease up: another leader must do this (rule 14)."""
 
 
-@dataclass(frozen=True)
+@frozen
 class WriteRoster:
     """In place of the one of that version; None creates it."""
 
@@ -260,7 +260,7 @@ Remedy = Union[
 ]
 
 
-@dataclass(frozen=True)
+@frozen
 class Inspection:
     """What linearizable reads found that began at `began_at`. None: the object does not exist. `backup` is what would
     be restored of that Node. `kubelet_renewed` is compared, never read as a time."""
@@ -274,7 +274,7 @@ class Inspection:
     host: BareMetalHost | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Inspected:
     """The outcome of Inspect."""
 
@@ -282,7 +282,7 @@ class Inspected:
     inspection: Inspection
 
 
-@dataclass(frozen=True)
+@frozen
 class Acknowledged:
     """A peer answered "unhealthy" under this id (rule 10), when asked at `asked_at`."""
 
@@ -293,7 +293,7 @@ class Acknowledged:
     asked_at: float
 
 
-@dataclass(frozen=True)
+@frozen
 class NotAcknowledged:
     """A peer answered otherwise, or not at all; `answered` tells the two apart."""
 
@@ -304,7 +304,7 @@ class NotAcknowledged:
     sentence: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Freed:
     """The outcome of FreeWorkloads: how many are left that nobody has begun to delete, or that must still go."""
 
@@ -313,7 +313,7 @@ class Freed:
     at: float
 
 
-@dataclass(frozen=True)
+@frozen
 class RemedyEnded:
     """The step is over. It comes last, after what it has found, and a write's effect has been observed by then."""
 

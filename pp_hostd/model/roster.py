@@ -11,9 +11,9 @@ import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.address import is_address
 from pp_hostd.model.record import (
     COUNT,
@@ -36,7 +36,7 @@ Ends = tuple[str, str]
 Shared = tuple[Ends, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Member:
     """A node with its machine, from version `since` on and, if it has left or changed, before version `until`.
 
@@ -51,7 +51,7 @@ class Member:
     until: int | None
 
 
-@dataclass(frozen=True)
+@frozen
 class Electorate:
     """The nodes of one version of the roster: those that the rules count (3, 10)."""
 
@@ -82,7 +82,7 @@ class Electorate:
         return _member(self._rows[place], self._shared, self._oldest)
 
 
-@dataclass(frozen=True)
+@frozen
 class Roster:
     """Every version from `oldest` to `version`. `Roster.of` makes one, `parse_roster` reads one."""
 

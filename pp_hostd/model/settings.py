@@ -7,9 +7,10 @@ is a TOML table, each field of that a setting. Pure values: `judge` and `plan` t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, TypeVar
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.allowed import AbsolutePath, Address, Allowed, Choice, Flag, Number, Servers, Share, Text, Whole
 from pp_hostd.model.record import NAME, SUFFIX, UNIT
 
@@ -23,7 +24,7 @@ def setting(default: T, *, allowed: Allowed[T], consequence: str, unit: str = ""
     return value
 
 
-@dataclass(frozen=True)
+@frozen
 class Api:
     """How the Kubernetes API is reached, and how often it is asked."""
 
@@ -62,7 +63,7 @@ class Api:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class Peers:
     """How a host that cannot read the API asks the other hosts about itself."""
 
@@ -100,7 +101,7 @@ class Peers:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class Watchdog:
     """The device that resets a host which no longer feeds it."""
 
@@ -117,7 +118,7 @@ class Watchdog:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class Agent:
     """When a host gives itself up."""
 
@@ -161,7 +162,7 @@ class Agent:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class Leader:
     """When the leader may declare the workloads of a host dead."""
 
@@ -247,7 +248,7 @@ class Leader:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class Power:
     """How the leader switches the hosts of machines off and on, where a cluster has BareMetalHosts."""
 
@@ -282,7 +283,7 @@ class Power:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class Remediations:
     """Which remediation objects the leader carries out, so that health checks can use it by their template."""
 
@@ -304,7 +305,7 @@ class Remediations:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class Settings:
     """Every setting, as `settings.api.read_interval_seconds`; made with no argument, the defaults."""
 
@@ -317,7 +318,7 @@ class Settings:
     remediations: Remediations = Remediations()
 
 
-@dataclass(frozen=True)
+@frozen
 class Setting:
     """One row of the table."""
 

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Union
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.node import Node
 from pp_hostd.model.promise import AgentRecord
 
 
-@dataclass(frozen=True)
+@frozen
 class Wait:
     """Nothing to do now. The reason is a sentence for people; empty when all is as it should be."""
 
     reason: str
 
 
-@dataclass(frozen=True)
+@frozen
 class LookAtNode:
     """Read one's own Node."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ReadMachine:
     """A proof is needed that begins after the last look: read the machine now."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Store:
     """Write this record, conditional on the Node as it was read."""
 
@@ -34,17 +34,17 @@ class Store:
     node: Node
 
 
-@dataclass(frozen=True)
+@frozen
 class Arm:
     """Start the watchdog."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Disarm:
     """Stop the watchdog: no promise stands any more."""
 
 
-@dataclass(frozen=True)
+@frozen
 class OpenGate:
     """Let the kubelet start."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from dataclasses import dataclass
 from typing import Protocol
 
 import h11
 
+from pp_hostd.frozen import frozen
 from pp_hostd.kube.connection import Broken
 from pp_hostd.kube.deadline import Deadline, TimedOut
 from pp_hostd.kube.failure import from_exception
@@ -35,7 +35,7 @@ class Peer(Protocol):
     def address(self) -> str: ...
 
 
-@dataclass(frozen=True)
+@frozen
 class Silence:
     """The peer gave no answer that can be relied on, and why."""
 

@@ -9,8 +9,8 @@ signed like any other, and proves nothing about any machine: no judgement ever s
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.record import MAX_RECORD_CHARACTERS, NAME, OPAQUE, Form, Unreadable, document, read, render
 from pp_hostd.peers.message import FROM, NONCE, SIGNATURE, TO, Headers, Refusal
 from pp_hostd.peers.signing import Keyring
@@ -23,7 +23,7 @@ _WHY = Form("one short line of text", re.compile(f"[^\\x00-\\x1f\\x7f-\\x9f\\ud8
 _LATEST_WALLCLOCK = 1e11
 
 
-@dataclass(frozen=True)
+@frozen
 class Knocked:
     """What the peer found: whether its connection was taken, else why not; and its clock, when it was asked and when
     it answered, so that the time the knock took is known."""
@@ -34,7 +34,7 @@ class Knocked:
     left_wallclock: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Knock:
     """One knock at one peer's door; the nonce binds the answer to it."""
 

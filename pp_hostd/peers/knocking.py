@@ -6,10 +6,10 @@ import asyncio
 import os
 import socket
 import time
-from dataclasses import dataclass
 
 import h11
 
+from pp_hostd.frozen import frozen
 from pp_hostd.kube.deadline import Deadline, TimedOut
 from pp_hostd.kube.failure import from_exception
 from pp_hostd.kube.outcome import Garbage
@@ -20,7 +20,7 @@ from pp_hostd.peers.knock import PATH, Knock, Knocked, parse_knocked
 from pp_hostd.peers.signing import Keyring
 
 
-@dataclass(frozen=True)
+@frozen
 class Heard:
     """A peer's answer, and this host's clock when it knocked and when the answer had come."""
 

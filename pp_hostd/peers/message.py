@@ -13,9 +13,9 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.answer import Answer, parse_answer
 from pp_hostd.model.record import MAX_RECORD_CHARACTERS, NAME, OPAQUE, Unreadable
 from pp_hostd.peers.signing import Keyring
@@ -55,7 +55,7 @@ class Refusal(enum.Enum):
         return self.name.lower().replace("_", "-")
 
 
-@dataclass(frozen=True)
+@frozen
 class MachineReference:
     """One machine, by name and uid; `namespace` is None where the Node is the machine."""
 
@@ -74,7 +74,7 @@ class MachineReference:
         return f"/v1/{kind}/{self.subject}?uid={quote(self.uid, safe='')}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Question:
     """What a node wants to know, whomever it asks."""
 
@@ -82,7 +82,7 @@ class Question:
     asked_by: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Exchange:
     """A question put to one peer. The nonce, never used before, binds the answer to it."""
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hmac
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from pp_hostd.frozen import frozen
 
 TAG = b"pp-hostd peer 1"
 """Begins everything that is signed, so that no other use of the key can be passed off as a peer's word."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Keyring:
     """The keys in force: the first signs, each is accepted. See UNSIGNED for none at all."""
 

@@ -12,10 +12,10 @@ import resource
 import socket
 from collections import Counter, OrderedDict
 from collections.abc import Coroutine, Iterator
-from dataclasses import dataclass
 from typing import Any, Callable
 
 from pp_hostd.errors import UserError
+from pp_hostd.frozen import frozen
 from pp_hostd.service.http_connection import HEAD_BYTES, Connection, Parting, Reply, Request
 from pp_hostd.service.metric import Metric
 
@@ -26,7 +26,7 @@ PARTINGS_PER_SWEEP = 32
 SWEEP_SECONDS, NEXT_SWEEP_SECONDS = 0.5, 0.01
 
 
-@dataclass(frozen=True)
+@frozen
 class Limits:
     """What strangers may take."""
 

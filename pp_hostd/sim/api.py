@@ -8,13 +8,13 @@ from __future__ import annotations
 import enum
 import itertools
 import random
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Callable
 
 from pp_hostd.embedded.lifecycle import DeleteOptions
 from pp_hostd.embedded.status import StatusError
 from pp_hostd.embedded.store import Store
+from pp_hostd.frozen import frozen
 from pp_hostd.kube.resources import Resource
 from pp_hostd.model.written import Written
 from pp_hostd.sim.cluster import Cluster
@@ -31,7 +31,7 @@ Parse = Callable[[object], Any]
 _Key = tuple[Resource, str, str]
 
 
-@dataclass(frozen=True)
+@frozen
 class Failed:
     """No answer, or a refusal. `written` is what became of a write, as far as the asker can know."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial, reduce
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.settings import Settings
 from pp_hostd.sim.days import random_schedule
 from pp_hostd.sim.jobs import in_order
@@ -19,7 +19,7 @@ MOST_FOUND = 10
 """So many violations are kept by their seeds, from which they can be played again; the others are counted."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Arena:
     """Where schedules are played: with which settings, and with how many nodes at most."""
 
@@ -33,7 +33,7 @@ class Arena:
         return run(self.schedule(seed), self.settings)
 
 
-@dataclass(frozen=True)
+@frozen
 class Found:
     """A schedule that broke an invariant."""
 
@@ -41,7 +41,7 @@ class Found:
     sentence: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Sums:
     """Of every schedule so far, from the first seed to the one before the next."""
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from pp_hostd.frozen import frozen
 from pp_hostd.kube.resources import MACHINES, NODES, Resource
 from pp_hostd.model.settings import Settings
 
 MACHINES_IN = "machines"
 
 
-@dataclass(frozen=True)
+@frozen
 class Cluster:
     """`machines` is the setting of that name, `strategy` that of the leaders; empty is what the settings say. `tainted`
     are the hosts with a `taint` gate."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.settings import Settings
 from pp_hostd.sim.campaign import Arena
 from pp_hostd.sim.mutant import Mutant, taken_out
@@ -13,7 +14,7 @@ from pp_hostd.sim.schedule import Schedule
 from pp_hostd.sim.shrink import MOST_RUNS, shrink
 
 
-@dataclass(frozen=True)
+@frozen
 class Hunt:
     """`seed` and the shortest schedule's outcome are there if it was caught; `schedules` is how many it took."""
 

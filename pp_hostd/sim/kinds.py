@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 
+from pp_hostd.frozen import frozen
 from pp_hostd.sim.schedule import CALM_SECONDS, TROUBLED_SECONDS, Trouble
 
 KINDS = {
@@ -47,7 +47,7 @@ _NAMES = tuple(KINDS)
 _WEIGHTS = tuple(KINDS.values())
 
 
-@dataclass(frozen=True)
+@frozen
 class Day:
     """The victim is who most of the trouble comes to, from the beginning on."""
 

@@ -9,11 +9,12 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from pp_hostd.frozen import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class Change:
     """In the source of a function or method (`package.module:Class.method`), this line is another one."""
 
@@ -22,7 +23,7 @@ class Change:
     new: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Mutant:
     """`rule` is its number in the design, `theme` the kind of day on which it is missed most, if there is one."""
 

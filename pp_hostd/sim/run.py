@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import traceback
-from dataclasses import dataclass
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.settings import Settings
 from pp_hostd.sim.invariants import Invariants, Violation
 from pp_hostd.sim.play import Play
@@ -16,7 +16,7 @@ CRASH = "crash"
 """The kind of a violation that nobody has thought of."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Outcome:
     """`violation` is nothing if all held."""
 

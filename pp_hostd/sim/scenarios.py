@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Callable
 
+from pp_hostd.frozen import frozen
 from pp_hostd.sim.schedule import Schedule, Trouble
 
 RACK = 4
@@ -19,7 +19,7 @@ HOUR = 60 * MINUTE
 Names = tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Scenario:
     """`nodes` is how many it has if nobody says otherwise."""
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from pp_hostd.frozen import frozen
 from pp_hostd.sim.cluster import PLAIN, Cluster
 
 CALM_SECONDS = 12.0
@@ -16,7 +15,7 @@ MESSAGES = 24
 """Of so many that come next one is spoiled, if it is a single message: its number is this part of them."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Trouble:
     """What happens to whom; `seconds` is how long it lasts, `part` how bad it is (from 0 to 1)."""
 
@@ -31,7 +30,7 @@ class Trouble:
         return f"{self.at:7.2f} {self.what} ({'; '.join(filter(None, details))})"
 
 
-@dataclass(frozen=True)
+@frozen
 class Schedule:
     """`seed` also decides what chance does on the way: delays, losses, dice."""
 

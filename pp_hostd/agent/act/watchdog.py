@@ -8,7 +8,6 @@ import errno
 import os
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Union
 
 from pp_hostd.agent.act import watchdog_look
@@ -22,6 +21,7 @@ from pp_hostd.agent.act.watchdog_device import (
     recognize,
     unfit,
 )
+from pp_hostd.frozen import frozen
 from pp_hostd.model.promise import WatchdogKind
 
 MODPROBE_SECONDS = 10.0
@@ -29,7 +29,7 @@ POLL_SECONDS = 0.02
 INHERITED = "the watchdog from systemd's store"
 
 
-@dataclass(frozen=True)
+@frozen
 class Places:
     """Where the kernel shows its watchdogs, and what loads softdog."""
 

@@ -7,9 +7,9 @@ import errno
 import fcntl
 import os
 import struct
-from dataclasses import dataclass
 from typing import Union
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.promise import MAX_TIMEOUT_SECONDS, WatchdogKind
 
 GETSUPPORT, GETBOOTSTATUS, SETOPTIONS = 0x80285700, 0x80045702, 0x80045704
@@ -38,7 +38,7 @@ class Unusable(enum.Enum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True)
+@frozen
 class Trouble:
     state: Unusable
     sentence: str

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import stat
-from dataclasses import dataclass
+
+from pp_hostd.frozen import frozen
 
 SYSFS = "/sys/class/watchdog"
 PROC = "/proc"
@@ -14,7 +15,7 @@ ALIASES = {"/dev/watchdog": "/dev/watchdog0"}
 """Two nodes of one device: the kernel gives its first watchdog the old name as well."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Seen:
     """None is unknown."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +10,7 @@ from pp_hostd.agent.act.watchdog_look import Seen
 from pp_hostd.config import Loaded
 from pp_hostd.config_error import ConfigError
 from pp_hostd.errors import UserError
+from pp_hostd.frozen import frozen
 from pp_hostd.kube.outcome import ApiError
 from pp_hostd.model.evidence import PeerAnswered
 from pp_hostd.model.roster import Electorate, Member
@@ -23,7 +23,7 @@ Properties = Mapping[str, str]
 """What `systemctl show` prints about one unit, or about systemd itself."""
 
 
-@dataclass(frozen=True)
+@frozen
 class NotKnown:
     """`advice` is what to do in order to know. `forbidden`: to this user, so nothing need be wrong."""
 
@@ -38,7 +38,7 @@ class NotKnown:
         return cls(error.message, " ".join(error.hint.split()))
 
 
-@dataclass(frozen=True)
+@frozen
 class DaemonFacts:
     """`pid` is 0 when it does not run; `report` is what it says; the rest is of its process, None if unknown."""
 
@@ -48,7 +48,7 @@ class DaemonFacts:
     locked_kib: int | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class KernelFacts:
     """None is unknown, or a kernel without it."""
 
@@ -58,7 +58,7 @@ class KernelFacts:
     crash_kernel_loaded: bool | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Rival:
     """A process of another program that resets hosts, or feeds watchdogs."""
 
@@ -66,7 +66,7 @@ class Rival:
     pid: int
 
 
-@dataclass(frozen=True)
+@frozen
 class SystemdFacts:
     """`manager` is systemd itself, `units` go by their names."""
 
@@ -74,7 +74,7 @@ class SystemdFacts:
     units: Mapping[str, Properties]
 
 
-@dataclass(frozen=True)
+@frozen
 class Attempt:
     """One call that the agent needs, really tried. `right` is how RBAC names it; no error: it was granted."""
 
@@ -84,7 +84,7 @@ class Attempt:
     took_seconds: float = 0.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Expiring:
     """A certificate or token, and when it ends. `renewed`: it stands in a file, which others renew in time."""
 
@@ -94,7 +94,7 @@ class Expiring:
     renewed: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class AccessFacts:
     """`trouble` is why the kubeconfig can't be used at all; `exposed` how others may read it."""
 
@@ -106,7 +106,7 @@ class AccessFacts:
     expiring: tuple[Expiring, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class RosterFacts:
     """The newest roster, and whether it was read from the API just now or was kept by the daemon."""
 
@@ -114,7 +114,7 @@ class RosterFacts:
     kept: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class Link:
     name: str
     is_up: bool
@@ -123,7 +123,7 @@ class Link:
     addresses: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class KeyFacts:
     """`owner` is the user id that the file belongs to. A keyring without keys signs nothing."""
 
@@ -132,7 +132,7 @@ class KeyFacts:
     owner: int
 
 
-@dataclass(frozen=True)
+@frozen
 class PeerFacts:
     """What came of each peer: of a signed question, of a knock, and of an unsigned question over plain HTTP (the status
     of the reply). `heard_by`: who would have taken the connection back."""
@@ -144,7 +144,7 @@ class PeerFacts:
     heard_by: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Facts:
     """Everything. Of `settings` only those that were read count; a broken configuration has none."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+
+from pp_hostd.frozen import frozen
 
 
 class Outcome(enum.Enum):
@@ -12,7 +13,7 @@ class Outcome(enum.Enum):
     FAILURE = "failure"
 
 
-@dataclass(frozen=True)
+@frozen
 class Line:
     """`advice` is empty only where all is well."""
 

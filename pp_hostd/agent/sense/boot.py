@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timezone
 
 from pp_hostd.agent.act.watchdog_device import CARD_RESET
 from pp_hostd.files import FileError, read_whole, write_whole
+from pp_hostd.frozen import frozen
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.record import MAX_RECORD_CHARACTERS, OPAQUE, PROSE, Unreadable, document, read, render
 
@@ -21,7 +22,7 @@ MAX_HISTORY_BYTES = 1 << 20
 UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True)
+@frozen
 class Ending:
     """How a boot ended: the record of rule 7 on disk. `cause` completes "the last boot ended because ..."."""
 
@@ -37,7 +38,7 @@ class Ending:
         return render({**fields, "told": self.told_in or None}) + "\n"
 
 
-@dataclass(frozen=True)
+@frozen
 class LastBoot:
     """What there is to say at the start: `sentence` about the last boot, once; `trouble` about its record."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Callable
 
 from pp_hostd.agent.sense.api import Clock
+from pp_hostd.frozen import frozen
 from pp_hostd.model.answer import Answer
 from pp_hostd.model.evidence import PeerAnswered
 from pp_hostd.model.settings import Settings
@@ -22,7 +22,7 @@ BEGUN_AT_ONCE = 32
 """After so many the loop gets a turn: the watchdog must be fed while thousands are asked."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Round:
     """How its peers are asked; `answered` is called once for each of them, by the end of the round."""
 

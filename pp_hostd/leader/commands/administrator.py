@@ -8,12 +8,12 @@ from __future__ import annotations
 import enum
 import json
 from base64 import b64encode
-from dataclasses import dataclass
 from typing import Any, Callable
 from urllib.parse import urlencode
 
 from pp_hostd.errors import UserError
 from pp_hostd.files import read_whole
+from pp_hostd.frozen import frozen
 from pp_hostd.kube.client import MERGE_PATCH, PAGE_SIZE, Json
 from pp_hostd.kube.kubeconfig import LIMIT_BYTES
 from pp_hostd.kube.resources import Resource
@@ -46,7 +46,7 @@ class Applied(enum.Enum):
     UNCHANGED = "unchanged"
 
 
-@dataclass(frozen=True)
+@frozen
 class _Reply:
     status: int
     body: Json

@@ -5,9 +5,10 @@ from __future__ import annotations
 import secrets
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pp_hostd.errors import UserError
+from pp_hostd.frozen import frozen
 from pp_hostd.kube.resources import Resource
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.commands.waiting import awaited
@@ -31,7 +32,7 @@ LONGEST_USER = 64
 """The most that X.509 allows of a common name."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Certified:
     """A certificate and its key, both as PEM."""
 

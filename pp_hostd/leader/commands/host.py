@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import os
 from argparse import Namespace
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 
 from pp_hostd import config
 from pp_hostd.errors import UserError
+from pp_hostd.frozen import frozen
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import BARE_METAL_HOSTS, CONFIG_MAPS, MACHINES, NODES, Resource
 from pp_hostd.leader.commands.administrator import Administrator
@@ -27,7 +28,7 @@ from pp_hostd.model.record import NAME, Unreadable
 from pp_hostd.model.settings import Settings
 
 
-@dataclass(frozen=True)
+@frozen
 class Host:
     """`node` is None while it is missing, and a leader holds a backup of it. `machine` is None where there is none of
     the `subject` that the Node names, and Unreadable where it names none that can be read. `kind` is the machine's."""

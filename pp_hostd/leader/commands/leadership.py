@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from pp_hostd.frozen import frozen
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import CONFIG_MAPS, LEASES
 from pp_hostd.leader.commands.administrator import Administrator
@@ -15,7 +15,7 @@ from pp_hostd.model.moment import parse_moment
 from pp_hostd.model.record import Unreadable
 
 
-@dataclass(frozen=True)
+@frozen
 class Leadership:
     """`holder` is empty when nobody holds the Lease; `idle_seconds` have passed since it was renewed, by two clocks on
     the wall, so it is for people alone (rule 13). `status` and `history` are None if no leader has said any yet."""

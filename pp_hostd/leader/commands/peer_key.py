@@ -9,9 +9,10 @@ from __future__ import annotations
 import enum
 import secrets
 from base64 import b64decode, b64encode
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pp_hostd.errors import UserError
+from pp_hostd.frozen import frozen
 from pp_hostd.kube.client import Json
 from pp_hostd.leader.access.policies import SECRETS
 from pp_hostd.leader.commands.administrator import Administrator
@@ -30,7 +31,7 @@ class Phase(enum.Enum):
     DROPPING = "dropping"
 
 
-@dataclass(frozen=True)
+@frozen
 class PeerKeys:
     """One key, as base64, or two while it is changed; the first is what hosts of this phase sign with."""
 

@@ -9,10 +9,10 @@ import stat
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 
 from pp_hostd.errors import UserError
 from pp_hostd.files import FileError, write_whole
+from pp_hostd.frozen import frozen
 from pp_hostd.kube.client import Json
 from pp_hostd.leader.access.policies import SECRETS
 from pp_hostd.leader.commands.administrator import Administrator
@@ -114,7 +114,7 @@ def _copying(path: str | None, key_file: str) -> str:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class _Asked:
     """What a host's answers tell of its key file. `first` and `second` are the keys of the present phase."""
 

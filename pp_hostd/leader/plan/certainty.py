@@ -6,9 +6,10 @@ Rules 10, 11 and 12. Each course that is not the freeing itself says what is sti
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, islice
 
+from pp_hostd.frozen import frozen
 from pp_hostd.leader.plan.freeing import deleted
 from pp_hostd.leader.plan.memory import wait_seconds
 from pp_hostd.leader.plan.view import View
@@ -32,7 +33,7 @@ MOST_ASKED = 500
 """In one round, so that no plan becomes slow by it."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Evidence:
     """Rule 11: from `act_at` on the host is dead, or nothing was started on it. Where not `held`, a kubelet may have
     started something by itself, and must have been silent for a while."""

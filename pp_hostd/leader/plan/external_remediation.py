@@ -7,8 +7,9 @@ tells on whose behalf. So only one of them can have a machine, and whoever comes
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from pp_hostd.frozen import frozen
 from pp_hostd.leader.plan.electorates import Electorates
 from pp_hostd.leader.plan.memory import awaiting
 from pp_hostd.leader.plan.targets import host_of
@@ -36,7 +37,7 @@ from pp_hostd.model.settings import Settings
 _AWAITED = {Phase.RUNNING: Awaited.FREED, Phase.WAITING: Awaited.RECOVERED}
 
 
-@dataclass(frozen=True)
+@frozen
 class _Wanted:
     """One object, and all that is known about its machine; `told` is what is done about that machine, if anything."""
 

@@ -8,8 +8,9 @@ on, and every other host has to reset itself.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from pp_hostd.frozen import frozen
 from pp_hostd.leader.plan.electorates import Electorates
 from pp_hostd.leader.plan.external_remediation import remediations
 from pp_hostd.leader.plan.memory import awaiting, counted, learned, sighted, unbroken
@@ -27,7 +28,7 @@ from pp_hostd.model.remedy import RemedyNews
 from pp_hostd.model.settings import Settings
 
 
-@dataclass(frozen=True)
+@frozen
 class Planned:
     """A course for every node that is not plainly well, and the term as it is remembered from here on."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from pp_hostd.frozen import frozen
 from pp_hostd.leader.plan.view import View
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.bare_metal_host import PowerRequest
@@ -29,7 +30,7 @@ def paused(view: View) -> str:
     return ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Valves:
     """What one plan has counted. `most` nodes may be asked for at once; `busy` are worked on. Of `control_plane` nodes
     that run the control plane `busy_control_plane` are worked on, or have not come back since. `calm_at`: see Term."""

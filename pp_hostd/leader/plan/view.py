@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from pp_hostd.frozen import frozen
 from pp_hostd.leader.plan.electorates import Electorates
 from pp_hostd.model.bare_metal_host import BareMetalHost, PowerRequest
 from pp_hostd.model.case import Case, Course, Stage, Term
@@ -14,7 +13,7 @@ from pp_hostd.model.remedy import Remedy
 from pp_hostd.model.settings import Settings
 
 
-@dataclass(frozen=True)
+@frozen
 class View:
     """`name` is the Node's, `subject` the machine's, `host` the BareMetalHost's; empty where nothing tells."""
 

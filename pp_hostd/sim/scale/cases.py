@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import Callable
+
+from pp_hostd.frozen import frozen
 
 BEGIN = 60.0
 """By then everybody is well, and somebody leads."""
@@ -18,7 +19,7 @@ class ControlPlane(enum.Enum):
     REFUSES = "refuses connections"
 
 
-@dataclass(frozen=True)
+@frozen
 class Case:
     """`apart` is how many of so many nodes have a way to each other alone, not to the API and the other nodes."""
 

@@ -7,11 +7,12 @@ the same. So hosts on one side differ in their phases alone, and a few that cove
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from pp_hostd.agent.sense.cluster import ORDERS_SECONDS
 from pp_hostd.agent.witness import ReadOutcome, Statement, Unread, Witness
+from pp_hostd.frozen import frozen
 from pp_hostd.kube.resources import NODES
 from pp_hostd.kube.watch import TIMEOUT_SECONDS
 from pp_hostd.model.answer import Answer
@@ -32,7 +33,7 @@ WATCHES = 2
 """Of each agent: the condemned, and the roster."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Share:
     """How many hosts a representative stands for, and the time over which their phases are spread."""
 

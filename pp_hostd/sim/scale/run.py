@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import partial
 from typing import Callable
 
+from pp_hostd.frozen import frozen
 from pp_hostd.model.settings import Settings
 from pp_hostd.sim.api import Health
 from pp_hostd.sim.scale.cases import BEGIN, Case, ControlPlane
@@ -24,7 +24,7 @@ WRITTEN_AT_ONCE, WRITE_SECONDS = 100, 0.1
 SETTLED_SECONDS = 20.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Figures:
     """`recovery_seconds` is from the end of the trouble until every host is well, `freed_seconds` from its beginning
     until the last node is freed that was asked for; None if none was."""

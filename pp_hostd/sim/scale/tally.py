@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+
+from pp_hostd.frozen import frozen
 
 HOUR_SECONDS = 3600
 SETTLED = 40
@@ -21,7 +22,7 @@ class Kind(enum.Enum):
     BYTES = "bytes of all of these"
 
 
-@dataclass(frozen=True)
+@frozen
 class Rate:
     """Per second: the busiest second, and the mean of the hour."""
 

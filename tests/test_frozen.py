@@ -1,0 +1,129 @@
+"""What `frozen` makes is what `dataclass(frozen=True)` makes, but for how much of it is generated."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from dataclasses import FrozenInstanceError, asdict, dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any, Callable
+
+import pytest
+
+from pp_hostd.frozen import frozen
+
+MAKERS: list[Callable[[type], type]] = [frozen, dataclass(frozen=True)]
+BY_MAKER = pytest.mark.parametrize("make", MAKERS, ids=["frozen", "dataclass"])
+
+
+@frozen
+class Host:
+    """For pickle, which wants a name that it can find."""
+
+    name: str
+    links: tuple[str, ...] = ()
+
+
+def host(make: Callable[[type], type]) -> Any:
+    class Host:
+        """With one of each kind of field."""
+
+        name: str
+        links: tuple[str, ...] = ()
+        labels: dict[str, str] = field(default_factory=dict)
+        key: bytes = field(default=b"secret", repr=False)
+        seen: int = field(default=0, compare=False)
+
+        @cached_property
+        def loud(self) -> str:
+            return self.name.upper()
+
+    return make(Host)
+
+
+@BY_MAKER
+def test_fields_are_given_by_place_or_name_and_have_defaults(make: Callable[[type], type]) -> None:
+    Host = host(make)  # noqa: N806
+    made = Host("a", labels={"b": "c"})
+    assert (made.name, made.links, made.labels, made.key, made.seen) == ("a", (), {"b": "c"}, b"secret", 0)
+    assert Host("a").labels is not Host("a").labels
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'name'"):
+        Host()
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+        Host("a", colour="red")
+
+
+@BY_MAKER
+def test_equal_are_those_of_one_class_with_equal_fields(make: Callable[[type], type]) -> None:
+    class Empty:
+        pass
+
+    class Other:
+        pass
+
+    class One:
+        name: tuple[str, ...]
+
+    Host, Empty_, Other_, One_ = host(make), make(Empty), make(Other), make(One)  # noqa: N806
+    assert Host("a") == Host("a", seen=7) != Host("b")
+    assert Host("a") != Host("a", key=b"another")
+    assert Empty_() == Empty_() != Other_()
+    assert One_(("a",)) == One_(("a",)) != ("a",)
+    assert hash(One_(("a",))) == hash(One_(("a",))) and hash(Empty_()) == hash(Empty_())
+    assert len({One_(("a",)), One_(("a",)), One_(("b",)), Empty_(), Empty_()}) == 3
+    with pytest.raises(TypeError, match="unhashable type: 'dict'"):
+        hash(Host("a"))
+
+
+@BY_MAKER
+def test_nothing_can_be_changed(make: Callable[[type], type]) -> None:
+    made = host(make)("a")
+    with pytest.raises(FrozenInstanceError, match="name"):
+        made.name = "b"
+    with pytest.raises(FrozenInstanceError, match="name"):
+        del made.name
+    with pytest.raises(FrozenInstanceError, match="colour"):
+        made.colour = "red"
+    assert (made.name, made.loud, made.loud) == ("a", "A", "A")
+
+
+@BY_MAKER
+def test_its_text_shows_the_fields_that_may_be_shown(make: Callable[[type], type]) -> None:
+    expected = "host.<locals>.Host(name='a', links=(), labels={}, seen=0)"
+    assert repr(host(make)("a")) == expected
+
+
+@BY_MAKER
+def test_the_tools_of_dataclasses_take_it(make: Callable[[type], type]) -> None:
+    Host = host(make)  # noqa: N806
+    assert [each.name for each in fields(Host)] == ["name", "links", "labels", "key", "seen"]
+    assert replace(Host("a", seen=3), name="b") == Host("b") and replace(Host("a", seen=3), name="b").seen == 3
+    assert asdict(Host("a")) == {"name": "a", "links": (), "labels": {}, "key": b"secret", "seen": 0}
+
+
+@BY_MAKER
+def test_what_builds_on_another_has_its_fields_first(make: Callable[[type], type]) -> None:
+    Host = host(make)  # noqa: N806
+
+    class Guest(Host):  # type: ignore[misc,valid-type]
+        at: str = ""
+
+    Guest_ = make(Guest)  # noqa: N806
+    assert Guest_("a", at="b") == Guest_("a", (), {}, b"secret", 0, "b") != Guest_("a")
+    assert Guest_("a") != Host("a")
+
+
+@BY_MAKER
+def test_a_method_of_its_own_stays(make: Callable[[type], type]) -> None:
+    class Named:
+        name: str
+
+        def __repr__(self) -> str:
+            return self.name
+
+    assert repr(make(Named)("a")) == "a"
+
+
+def test_it_can_be_copied_and_sent_to_another_process() -> None:
+    made = Host("a", ("eth0",))
+    assert copy.deepcopy(made) == made == pickle.loads(pickle.dumps(made))
