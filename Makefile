@@ -40,6 +40,7 @@ lint: $(STAMP) ## the quick part: ruff, mypy --strict, vermin, import contracts
 
 controlplane: $(STAMP) ## build etcd, kube-apiserver and friends into the cache (about 8 minutes, once)
 	@$(BIN)/python -m tests.harness.build
+	@$(BIN)/python -m tests.harness.published
 
 demo: $(STAMP) ## show the main job on the embedded API, in a minute; ARGS=--json for one JSON object per line
 	@$(BIN)/python -m tests.demo $(ARGS)

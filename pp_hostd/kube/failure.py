@@ -28,7 +28,7 @@ def from_exception(error: BaseException) -> tuple[Outcome, str]:
     """The outcome of an exchange that `error` ended, and the end of its sentence."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return Outcome.TLS_REFUSED, f"its certificate is not to be trusted: {error.verify_message}"
-    if isinstance(error, (ssl.SSLEOFError, ssl.SSLZeroReturnError)):
+    if isinstance(error, (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)):  # the last: OpenSSL 1.1
         return Outcome.UNREACHABLE, "it closed the connection during the TLS handshake"
     if isinstance(error, ssl.SSLError):
         reason = str(error.reason or error.args[-1]).replace("_", " ").lower()

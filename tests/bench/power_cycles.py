@@ -8,26 +8,25 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from pp_hostd.kube.client import ApiClient, Json
-from pp_hostd.kube.kubeconfig import load
-from pp_hostd.kube.resources import BARE_METAL_HOSTS, CONFIG_MAPS, NAMESPACES, NODES, OPENSHIFT_MACHINES, Resource
+from pp_hostd.kube.client import ApiClient
+from pp_hostd.kube.resources import CONFIG_MAPS, NODES
 from pp_hostd.kube.watch import Change, ChangeKind, watch
-from pp_hostd.model.keys import EXTERNAL_REMEDIATION, NAMESPACE
+from pp_hostd.model.keys import NAMESPACE
 from tests.bench.figure import Figure
 from tests.bench.running import Running
 from tests.harness.bed.host import PP_LEADER
 from tests.harness.embedded import EmbeddedCluster
 from tests.harness.eventually import eventually
+from tests.leader.in_office import client_for
+from tests.leader.power.site import Site
 
 COUNTS, AT_ONCE = (10, 100, 1000), 100
 METRICS_PORT = 19481
 END_SECONDS, LOOK_SECONDS = 300, 0.2
-PLACE = "metal"
 SETTINGS = """
 peers.auth = "none"
 api.machines = "openshift"
@@ -37,44 +36,20 @@ leader.max_unhealthy = "100%"
 leader.max_at_once = 1000
 leader.deletions_per_second = 1000.0
 """
-ON = {"poweredOn": True, "operationalStatus": "OK", "provisioning": {"state": "provisioned"}}
 
 
-@dataclass
-class Site:
-    """All hosts of a cluster, as their operator and their kubelets see them; both act at once."""
+class Measured(Site):
+    """When hosts were switched off, and their Nodes deleted."""
 
-    client: ApiClient
-    off_at: dict[str, float] = field(default_factory=dict)
-    deleted_at: dict[str, float] = field(default_factory=dict)
+    def __init__(self, client: ApiClient) -> None:
+        super().__init__(client)
+        self.off_at: dict[str, float] = {}
+        self.deleted_at: dict[str, float] = {}
 
-    async def build(self, count: int) -> None:
-        for namespace in (NAMESPACE, PLACE):
-            await self.client.create(NAMESPACES, {"metadata": {"name": namespace}})
-        for name in map(host_name, range(count)):
-            host = {"metadata": {"name": name}, "spec": {"online": True}}
-            await self.client.create(BARE_METAL_HOSTS, host, namespace=PLACE)
-            await self._tell(BARE_METAL_HOSTS, name, ON)
-            spec = {"providerID": f"baremetalhost:///{PLACE}/{name}"}
-            await self.client.create(OPENSHIFT_MACHINES, {"metadata": {"name": name}, "spec": spec}, namespace=PLACE)
-            await self._tell(OPENSHIFT_MACHINES, name, {"nodeRef": {"name": name}})
-            await self._register(name)
-
-    async def ask(self, count: int) -> None:
-        asked = {"metadata": {"annotations": {EXTERNAL_REMEDIATION: ""}}}
-        for name in map(host_name, range(count)):
-            await self.client.patch(OPENSHIFT_MACHINES, name, asked, namespace=PLACE)
-
-    async def operate(self) -> None:
-        async for change in self._changes(BARE_METAL_HOSTS):
-            name, kept = change["metadata"]["name"], bool(change["metadata"].get("annotations"))
-            on = change["status"]["poweredOn"]
-            if kept and on:
-                self.off_at[name] = time.monotonic()
-                await self._tell(BARE_METAL_HOSTS, name, {"poweredOn": False})
-            elif not kept and not on:
-                await self._tell(BARE_METAL_HOSTS, name, {"poweredOn": True})
-                await self._register(name)
+    async def switched(self, name: str, *, on: bool) -> None:
+        if not on:
+            self.off_at[name] = time.monotonic()
+        await super().switched(name, on=on)
 
     async def look(self) -> None:
         async for event in watch(self.client, NODES):
@@ -91,18 +66,6 @@ class Site:
             await asyncio.sleep(LOOK_SECONDS)
         raise TimeoutError(f"{len(self.deleted_at)} of {count} Nodes were deleted, {len(left)} are not back")
 
-    async def _changes(self, kind: Resource) -> AsyncIterator[Json]:
-        async for event in watch(self.client, kind):
-            if isinstance(event, Change) and event.kind is not ChangeKind.DELETED:
-                yield event.object
-
-    async def _tell(self, kind: Resource, name: str, status: Json) -> None:
-        await self.client.patch(kind, name, {"status": status}, namespace=PLACE, subresource="status")
-
-    async def _register(self, name: str) -> None:
-        annotations = {"machine.openshift.io/machine": f"{PLACE}/{name}"}
-        await self.client.create(NODES, {"metadata": {"name": name, "annotations": annotations}})
-
 
 def host_name(number: int) -> str:
     return f"host-{number:04}"
@@ -116,15 +79,18 @@ def power_cycles() -> Iterator[Figure]:
 
 
 async def _measured(kubeconfig: str, count: int) -> list[Figure]:
-    site, asked = Site(ApiClient(load(kubeconfig), deadline_seconds=10)), min(count, AT_ONCE)
-    await site.build(count)
+    site, asked = Measured(client_for(kubeconfig)), min(count, AT_ONCE)
+    await site.build()
+    for name in map(host_name, range(count)):
+        await site.add(name)
     with _leading(kubeconfig) as leader:
         await asyncio.to_thread(eventually, lambda: leader.requests() > 0, "it leads", 60)
         await asyncio.sleep(5)  # until it has listed all
         working = [asyncio.create_task(site.operate()), asyncio.create_task(site.look())]
         await asyncio.sleep(1)
         requests, cpu = leader.requests(), _cpu_seconds(leader.pid)
-        await site.ask(asked)
+        for name in map(host_name, range(asked)):
+            await site.ask(name)
         await site.end(asked)
         requests, cpu = leader.requests() - requests, _cpu_seconds(leader.pid) - cpu
         for task in working:

@@ -53,6 +53,22 @@ def test_a_leader_that_is_killed_after_any_write_is_followed_by_one_that_ends_it
     assert rig.pid not in (0, pid)
 
 
+@pytest.mark.parametrize("stage", ["switched off", "backed up", "switched on"])
+def test_a_leader_that_stands_still_finds_that_another_has_finished_and_does_nothing_twice(
+    rig: Rig, stage: str
+) -> None:
+    before = rig.times_on
+    with rig.second_leader():
+        rig.ask()
+        eventually(lambda: STAGES[stage](rig), stage, END_SECONDS, every_seconds=0.002)
+        with rig.standing_still():
+            eventually(rig.is_well, "all is well again", END_SECONDS)
+            assert rig.times_on == before + 1
+    rig.ask()  # the first has to do it, all alone
+    eventually(lambda: rig.times_on == before + 2 and rig.is_well(), "all is well again", END_SECONDS)
+    assert rig.times_on == before + 2
+
+
 def still_on(rig: Rig) -> None:
     eventually(lambda: "still on" in rig.told(), "people hear of it", 60)
     assert rig.pid and rig.find(NODES, NODE) is not None

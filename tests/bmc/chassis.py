@@ -1,6 +1,7 @@
 """What a BMC's wires do: `chassis.py DIRECTORY [get|set] power ...`, called by ipmi_sim. Power is a group of processes.
 
-In DIRECTORY: `command`, the host's, one argument a line; `mode`, how the wires fare; `host`, its pid while it is on.
+In DIRECTORY: `command`, the host's, one argument a line; `mode`, how the wires fare; `host`, its pid while it is on;
+`hosts`, the pids of all that were ever on.
 """
 
 from __future__ import annotations
@@ -45,6 +46,12 @@ def switch_on(directory: Path) -> None:
             command, stdin=subprocess.DEVNULL, stdout=console, stderr=subprocess.STDOUT, start_new_session=True
         )
     (directory / "host").write_text(str(host.pid))
+    with open(directory / "hosts", "a") as hosts:
+        hosts.write(f"{host.pid}\n")
+
+
+def times_on(directory: Path) -> int:
+    return len((directory / "hosts").read_text().splitlines())
 
 
 def main(directory: Path, verb: str, *arguments: str) -> None:

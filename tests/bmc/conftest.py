@@ -1,29 +1,15 @@
-"""One rig for each set of definitions: our own small ones and, where they lie beside this project, the published."""
+"""One rig for each set of definitions: our own small ones, and the published."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
-from tests.bmc.rig import REPOSITORY, Rig
+from tests.bmc.rig import Rig
 from tests.harness.controlplane import DEFINITIONS
 from tests.harness.eventually import eventually
-
-PUBLISHED = REPOSITORY.parent / "shared" / "crds"
-
-
-def definitions(published: Path | None) -> list[dict[str, Any]]:
-    """Each by its name, so that a published one takes the place of ours."""
-    found = {each["metadata"]["name"]: each for each in DEFINITIONS}
-    for path in sorted(published.glob("*.yaml")) if published else ():
-        definition = yaml.safe_load(path.read_text())
-        definition["spec"].pop("conversion", None)  # nobody converts here
-        found[definition["metadata"]["name"]] = definition
-    return list(found.values())
+from tests.harness.published import published
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -33,9 +19,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(str(item.callspec.params.get("shared_rig"))))
 
 
-@pytest.fixture(scope="session", params=["own", *(["published"] if PUBLISHED.is_dir() else [])])
+@pytest.fixture(scope="session", params=["own", "published"])
 def shared_rig(request: pytest.FixtureRequest) -> Iterator[Rig]:
-    with Rig.on(definitions(PUBLISHED if request.param == "published" else None)) as rig:
+    with Rig.on(published() if request.param == "published" else DEFINITIONS) as rig:
         yield rig
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import signal
 import socket
 import sys
 from collections.abc import Iterator, Mapping
@@ -122,17 +124,37 @@ class Rig:
         program = ["/usr/bin/env", f"PYTHONPATH={REPOSITORY}", sys.executable, "-m", "tests.bmc.operator"]
         self.supervisor.run("operator", [*program, str(self.cluster.kubeconfig()), str(self.access)])
 
-    def start_leader(self, **power: Any) -> None:
+    def start_leader(self, name: str = "pp-leader") -> None:
         etc = self.cluster.directory / "etc"
         etc.mkdir(exist_ok=True)
         (etc / "peer.key").write_text("ab" * 32 + "\n")
         (etc / "peer.key").chmod(0o600)
         own = {"leader.kubeconfig": str(self.cluster.kubeconfig(LEADER_USER, (LEADERS,)))}
-        settings = {**SETTINGS, **own, "peers.key_file": f"{etc}/peer.key", **power}
+        settings = {**SETTINGS, **own, "peers.key_file": f"{etc}/peer.key"}
         lines = [f"{key} = {json.dumps(value)}\n" for key, value in settings.items()]
         (etc / "pp-hostd.toml").write_text("".join(lines))
         program = ["/usr/bin/env", f"PYTHONPATH={REPOSITORY}", sys.executable, "-c", PP_LEADER, "run"]
-        self.supervisor.run("pp-leader", [*program, "--config", f"{etc}/pp-hostd.toml"])
+        self.supervisor.run(name, [*program, "--config", f"{etc}/pp-hostd.toml"])
+
+    @contextlib.contextmanager
+    def second_leader(self) -> Iterator[None]:
+        """Beside the first, which leads."""
+        self.start_leader("second")
+        try:
+            yield
+        finally:
+            self.supervisor.kill("second")
+
+    @contextlib.contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """The first leader does nothing, and does not notice."""
+        pid = self.supervisor.processes()["pp-leader"]["pid"]
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
 
     def set_wires(self, mode: str) -> None:
         """`works`, `dead` (accepts everything, does nothing), or `one way` (off, and never on)."""
@@ -149,6 +171,11 @@ class Rig:
     def pid(self) -> int:
         """Of the host; 0 while it is off."""
         return chassis.pid_of(self.wires)
+
+    @property
+    def times_on(self) -> int:
+        """How often it was ever switched on."""
+        return chassis.times_on(self.wires)
 
     def host(self) -> Json:
         found = self.find(BARE_METAL_HOSTS, HOST, PLACE)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 
 from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.kubeconfig import load
+from pp_hostd.kube.outcome import ApiError
 from pp_hostd.kube.resources import CONFIG_MAPS, EVENTS, LEASES, NAMESPACES, NODES, Resource
 from pp_hostd.leader.election import Election
 from pp_hostd.leader.office import Office
@@ -105,20 +106,36 @@ class InOffice:
 @asynccontextmanager
 async def in_office(machines: str) -> AsyncIterator[InOffice]:
     """From when it leads."""
-    with EmbeddedCluster.start() as cluster:
-        client = ApiClient(load(str(cluster.kubeconfig())), deadline_seconds=10)
+    with EmbeddedCluster.start() as cluster, closing(client_for(str(cluster.kubeconfig()))) as client:
         for namespace in (NAMESPACE, "metal", "elsewhere"):
             await client.create(NAMESPACES, {"metadata": {"name": namespace}})
         await client.create(CONFIG_MAPS, {"metadata": {"name": ENROLLED}}, namespace=NAMESPACE)
-        await client.create(LEASES, {"metadata": {"name": LEASE}, "spec": GIVEN_UP}, namespace=NAMESPACE)
         settings = Settings(leader=Leader(start_grace_seconds=0.0, max_unhealthy="100%"))
-        settings = replace(settings, api=replace(settings.api, machines=machines))
-        journal, wake = Journal("/nonexistent"), asyncio.Event()
+        async with term(client, replace(settings, api=replace(settings.api, machines=machines))):
+            yield InOffice(Home(client, machines, "metal"))
+
+
+def client_for(kubeconfig: str) -> ApiClient:
+    return ApiClient(load(kubeconfig), deadline_seconds=10)
+
+
+@asynccontextmanager
+async def term(client: ApiClient, settings: Settings) -> AsyncIterator[None]:
+    """A leader in office, from when it leads; whoever led before has given that up."""
+    await unless_there(client.create(LEASES, {"metadata": {"name": LEASE}}, namespace=NAMESPACE))
+    await client.patch(LEASES, LEASE, {"spec": GIVEN_UP}, namespace=NAMESPACE)
+    wake = asyncio.Event()
+    with closing(Journal("/nonexistent")) as journal:
         election = Election(client, "leader-host", LEASE_SECONDS, boottime, wake.set)
         async with running(election.run()):
             await until(lambda: election.acting(boottime()), "it leads")
             office = Office(settings, "leader-host", client, KEYRING, election, journal, boottime, wake)
             async with running(office.serve()):
-                yield InOffice(Home(client, machines, "metal"))
-        client.close()
-        journal.close()
+                yield
+
+
+async def unless_there(creation: Awaitable[object]) -> None:
+    try:
+        await creation
+    except ApiError as error:
+        assert error.reason == "AlreadyExists", error

@@ -1,0 +1,146 @@
+"""Leaders that end at any of their writes, or whose write arrives when another has long finished: all ends well."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+from collections.abc import Awaitable
+from contextlib import closing
+from typing import Any, Callable
+
+import pytest
+
+from pp_hostd.kube.client import ApiClient, Json
+from pp_hostd.kube.kubeconfig import load
+from pp_hostd.kube.outcome import ApiError
+from pp_hostd.kube.resources import CONFIG_MAPS, EVENTS, LEASES, PODS, Resource
+from pp_hostd.model.keys import backup_name
+from tests.agent.objects import running
+from tests.leader.external.objects import PROPOSED, TODAY, Objects
+from tests.leader.in_office import client_for, term
+from tests.leader.power.clusters import Ground, ground
+from tests.leader.power.site import Site, settings_for
+
+ANNOTATION = "annotation"
+Write = Callable[[], Awaitable[Json]]
+
+
+class Moment(enum.Enum):
+    """What becomes of the write at which a leader ends."""
+
+    NEVER = "it is never sent"
+    UNTOLD = "it is done, and nobody hears of that"
+    LATE = "it arrives when another leader has finished"
+
+
+class Mortal(ApiClient):
+    """Ends at its n-th write that is about a remedy: `late` is that write, if it is still to be sent."""
+
+    def __init__(self, kubeconfig: str, ends_at: int, moment: Moment) -> None:
+        super().__init__(load(kubeconfig), deadline_seconds=10)
+        self.writes, self.ended = 0, asyncio.Event()
+        self.late: Write | None = None
+        self._ends_at, self._moment = ends_at, moment
+
+    async def create(self, resource: Resource, body: Json, **options: Any) -> Json:
+        write = super().create
+        return await self._write(resource, body["metadata"], lambda: write(resource, body, **options))
+
+    async def update(self, resource: Resource, body: Json, **options: Any) -> Json:
+        write = super().update
+        return await self._write(resource, body["metadata"], lambda: write(resource, body, **options))
+
+    async def patch(self, resource: Resource, name: str, patch: Json, **options: Any) -> Json:
+        write = super().patch
+        return await self._write(resource, {"name": name}, lambda: write(resource, name, patch, **options))
+
+    async def delete(self, resource: Resource, name: str, **options: Any) -> Json:
+        write = super().delete
+        return await self._write(resource, {"name": name}, lambda: write(resource, name, **options))
+
+    async def _write(self, resource: Resource, named: Json, write: Write) -> Json:
+        if not self._is_counted(resource, named["name"]):
+            return await write()
+        self.writes += 1
+        if self.writes < self._ends_at:
+            return await write()
+        if self.writes == self._ends_at:
+            if self._moment is Moment.UNTOLD:
+                await write()
+            self.late = write if self._moment is Moment.LATE else None
+            self.ended.set()
+        return await asyncio.Event().wait()  # type: ignore[return-value]  # there is nobody any more
+
+    def _is_counted(self, resource: Resource, name: str) -> bool:
+        if resource is CONFIG_MAPS:
+            return name.startswith(backup_name(""))
+        return resource not in (EVENTS, LEASES) and resource.version != "v1beta2"  # which nobody serves here
+
+
+async def asked(site: Site, place: Ground, flow: str, name: str) -> None:
+    if flow == ANNOTATION:
+        await site.ask(name)
+    else:
+        await Objects(site, place, flow).make(name)
+
+
+async def is_done(site: Site, place: Ground, flow: str, name: str) -> bool:
+    if flow != ANNOTATION and not await Objects(site, place, flow).is_let_go(name):
+        return False
+    return "-node" in site.of(name) and await site.is_restored(name) and await site.find(PODS, name) is None
+
+
+async def until_done(site: Site, place: Ground, flow: str, name: str) -> None:
+    for _ in range(1000):
+        if await is_done(site, place, flow, name):
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"{name} is not well again: {site.of(name)}")
+
+
+async def survived(site: Site, place: Ground, flow: str, ends_at: int, moment: Moment) -> bool:
+    """Whether a leader ended at that write of its remedy; another has finished it then."""
+    name = f"{flow}-{ends_at}-{moment.name.lower()}"
+    await site.add(name)
+    await site.add_pod(name)
+    with closing(Mortal(place.leader, ends_at, moment)) as mortal, closing(client_for(place.leader)) as next_one:
+        async with term(mortal, settings_for(place.machines)):
+            await asked(site, place, flow, name)
+            doing = asyncio.ensure_future(until_done(site, place, flow, name))
+            ending = asyncio.ensure_future(mortal.ended.wait())
+            await asyncio.wait({doing, ending}, return_when=asyncio.FIRST_COMPLETED)
+            doing.cancel(), ending.cancel()
+        if not mortal.ended.is_set():
+            doing.result()
+            return False
+        async with term(next_one, settings_for(place.machines)):
+            await until_done(site, place, flow, name)
+            if mortal.late is not None:
+                await late_write(mortal.late)
+                await until_done(site, place, flow, name)
+    assert site.of(name).count("-node") == site.of(name).count("+kept off") == 1, f"{name}: {site.of(name)}"
+    return True
+
+
+async def late_write(write: Write) -> None:
+    try:
+        await write()
+    except ApiError as error:
+        print(error)
+
+
+@pytest.mark.parametrize(("flow", "writes"), [(ANNOTATION, 8), (TODAY, 14), (PROPOSED, 14)])
+@pytest.mark.parametrize("moment", Moment)
+def test_a_leader_may_end_at_any_write(flow: str, writes: int, moment: Moment) -> None:
+    async def each(place: Ground) -> int:
+        with closing(client_for(place.admin)) as admin:
+            site = Site(admin, place.machines)
+            await site.build()
+            async with site.watched(), running(site.operate()):
+                ends_at = 1
+                while await survived(site, place, flow, ends_at, moment):
+                    ends_at += 1
+                return ends_at - 1
+
+    with ground("embedded", "cluster-api") as place:
+        assert asyncio.run(each(place)) == writes

@@ -1,0 +1,119 @@
+"""Every row of the document's table, and what follows the last one, by what a leader writes to an API."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from pp_hostd.kube.resources import BARE_METAL_HOSTS, NODES
+from pp_hostd.leader.plan.power_table import TABLE, Action
+from pp_hostd.model.bare_metal_host import PowerRequest
+from pp_hostd.model.keys import EXTERNAL_REMEDIATION
+from tests.agent.objects import running, until
+from tests.leader.in_office import client_for, term
+from tests.leader.power.clusters import CLUSTERS, Ground, ground
+from tests.leader.power.site import KEY, PLACE, Site, settings_for
+
+Row = tuple[int, int, int, int]
+HAPPENS: dict[Action, list[str]] = {
+    Action.NOTHING: [],
+    Action.SWITCH_OFF: ["+kept off"],
+    Action.DELETE_NODE: ["+backup", "-node", "-asked", "-kept off"],
+    Action.TAKE_REQUEST: ["-asked", "-kept off"],
+    Action.SWITCH_ON: ["-kept off"],
+}
+"""Nobody heeds requests here: a host that is on stays on, and one that is off stays off."""
+LAST = "asked-for-last"
+BARE = "bare-key"
+
+
+def row_name(row: Row) -> str:
+    return "row-" + "".join(map(str, row))
+
+
+async def in_situation(site: Site, row: Row) -> None:
+    node, requested, powered_on, kept_off = row
+    name = row_name(row)
+    asked = {EXTERNAL_REMEDIATION: ""} if requested else {}
+    machine = await site.add(name, node=bool(node), on=bool(powered_on), annotations=asked)
+    if kept_off:
+        stamp = PowerRequest(f"{PLACE}/{name}", machine["metadata"]["uid"], name, 1)
+        change = {"metadata": {"annotations": {KEY: stamp.render()}}}
+        await site.client.patch(BARE_METAL_HOSTS, name, change, namespace=PLACE)
+
+
+async def all_rows(place: Ground) -> Site:
+    """All at once. When the leader has heeded who asked last, it has looked at all others before."""
+    with closing(client_for(place.admin)) as admin, closing(client_for(place.leader)) as leader:
+        site = Site(admin, place.machines, newest=place.newest)
+        await site.build()
+        for row in TABLE:
+            await in_situation(site, row)
+        await site.add(LAST)
+        await site.add(BARE)
+        await admin.patch(
+            BARE_METAL_HOSTS, BARE, {"metadata": {"annotations": {"reboot.metal3.io": ""}}}, namespace=PLACE
+        )
+        async with site.watched(), term(leader, settings_for(place.machines)):
+            for row, (what, _) in TABLE.items():
+                name, expected = row_name(row), HAPPENS[what]
+                await until(lambda name=name, expected=expected: len(site.of(name)) >= len(expected), f"{name}: {what}")  # type: ignore[misc]
+            await site.ask(LAST)
+            await until(lambda: site.is_true(LAST, "kept off"), "the last is heeded")
+        bare = await site.find(BARE_METAL_HOSTS, BARE)
+        assert bare is not None and "reboot.metal3.io" in bare["metadata"]["annotations"]
+        return site
+
+
+@pytest.fixture(scope="module", params=CLUSTERS)
+def site(request: pytest.FixtureRequest) -> Iterator[Site]:
+    with ground(request.param, "openshift") as place:
+        yield asyncio.run(all_rows(place))
+
+
+@pytest.mark.parametrize("row", sorted(TABLE), ids=row_name)
+def test_what_a_row_says_is_what_is_written_and_nothing_else(site: Site, row: Row) -> None:
+    assert site.of(row_name(row)) == HAPPENS[TABLE[row][0]]
+
+
+def test_a_key_that_is_not_ours_and_a_machine_that_nobody_asks_for_are_left_alone(site: Site) -> None:
+    assert site.of(BARE) == []
+    assert site.of(LAST) == ["+asked", "+kept off"]
+
+
+KEPT = {
+    "control-plane": ({"labels": {"machine.openshift.io/cluster-api-machine-role": "master"}}, "control-plane machine"),
+    "external": ({"external": True}, "externally provisioned"),
+    "unowned": ({"owned": False}, "no controller owns it"),
+}
+
+
+@pytest.mark.parametrize("kind", CLUSTERS)
+def test_the_machine_of_a_host_that_stays_off_is_deleted_unless_nobody_would_make_another(kind: str) -> None:
+    async def all_of_them(place: Ground) -> None:
+        with closing(client_for(place.admin)) as admin, closing(client_for(place.leader)) as leader:
+            site = Site(admin, place.machines, newest=place.newest)
+            await site.build()
+            await site.add("owned")
+            for name, (how, _) in KEPT.items():
+                await site.add(name, **how)  # type: ignore[arg-type]
+            site.stuck |= {"owned", *KEPT}
+            async with (
+                site.watched(),
+                running(site.operate()),
+                term(leader, settings_for(place.machines, on_timeout_seconds=1.0)),
+            ):
+                for name in site.stuck:
+                    await site.ask(name)
+                await until(lambda: "-machine" in site.of("owned"), "the owned one is deleted")
+                for name, (_, why) in KEPT.items():
+                    await site.warned(why)
+                    assert site.is_true(name, "machine") and not site.is_true(name, "kept off")
+            for name in KEPT:
+                assert await site.find(site.kind, name) is not None and await site.find(NODES, name) is None
+
+    with ground(kind, "openshift") as place:
+        asyncio.run(all_of_them(place))
