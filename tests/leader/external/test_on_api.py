@@ -130,3 +130,39 @@ def test_an_object_that_is_deleted_while_its_host_is_still_on_leaves_no_trace(cl
 
     with ground(cluster, "cluster-api") as place:
         asyncio.run(the_case(place))
+
+
+@ON_EACH
+def test_of_two_objects_for_one_machine_one_runs_and_the_other_says_why_it_waits(cluster: str) -> None:
+    async def the_case(place: Ground) -> None:
+        async with objects(place, TODAY) as first:
+            site, second = first.site, Objects(first.site, place, PROPOSED)
+            await site.add("metal")
+            await first.make("metal")
+            await until(lambda: site.is_true("metal", "kept off"), "the first runs")
+            await second.make("metal")
+            await site.told("waits its turn: Metal3Remediation metal/metal has the machine remedied")
+            found = await site.find(second.kind, "metal")
+            assert found is not None and "phase" not in found.get("status", {})
+            async with running(site.operate()):
+                await first.until("metal", phase=WAITING[TODAY])
+                assert site.of("metal").count("-node") == site.of("metal").count("+kept off") == 1
+
+    with ground(cluster, "cluster-api") as place:
+        asyncio.run(the_case(place))
+
+
+@ON_EACH
+def test_an_object_waits_while_a_person_has_asked_before_it(cluster: str) -> None:
+    async def the_case(place: Ground) -> None:
+        async with objects(place, TODAY) as them:
+            site = them.site
+            await site.add("metal")
+            await site.ask("metal")
+            await until(lambda: site.is_true("metal", "kept off"), "the annotation is heeded")
+            await them.make("metal")
+            await site.told("the machine's remedy is asked for by its annotation already")
+            assert site.of("metal").count("+kept off") == 1
+
+    with ground(cluster, "cluster-api") as place:
+        asyncio.run(the_case(place))

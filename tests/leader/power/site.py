@@ -125,14 +125,21 @@ class Site:
             assert error.outcome is Outcome.NOT_FOUND, error
             return None
 
-    async def warned(self, words: str) -> None:
-        """Until an Event warns with these words."""
+    async def told(self, words: str, types: tuple[str, ...] = ("Normal", "Warning")) -> None:
+        """Until an Event says these words."""
         for _ in range(600):
             events = (await self.client.list(EVENTS)).items
-            if any(words in each["message"] for each in events if each["type"] == "Warning"):
+            if any(words in each["message"] for each in events if each["type"] in types):
                 return
             await asyncio.sleep(0.05)
         raise AssertionError(f"nobody was told: {words}")
+
+    async def until_restored(self, name: str) -> None:
+        for _ in range(1000):
+            if await self.is_restored(name):
+                return
+            await asyncio.sleep(0.02)
+        raise AssertionError(f"{name} is not well again: {self.of(name)}")
 
     async def is_restored(self, name: str) -> bool:
         """On, its Node there with all that it had, and nothing of a remedy left."""
@@ -231,10 +238,10 @@ def _facts(kind: Resource, found: Json) -> set[tuple[str, str]]:
     return {(name, fact) for fact, holds in so.items() if holds}
 
 
-def settings_for(machines: str, **power: Any) -> Settings:
+def settings_for(machines: str, cycle: bool = True, **power: Any) -> Settings:
     return Settings(
         api=Api(machines=machines),
         leader=Leader(start_grace_seconds=0.0, max_unhealthy="100%", max_at_once=1000, deletions_per_second=1000.0),
-        power=Power(cycle=True, **power),
+        power=Power(cycle=cycle, **power),
         remediations=Remediations(metal3=True, metal3_proposed=True),
     )

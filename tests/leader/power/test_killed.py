@@ -15,7 +15,7 @@ from pp_hostd.kube.kubeconfig import load
 from pp_hostd.kube.outcome import ApiError
 from pp_hostd.kube.resources import CONFIG_MAPS, EVENTS, LEASES, PODS, Resource
 from pp_hostd.model.keys import backup_name
-from tests.agent.objects import running
+from tests.agent.objects import running, until
 from tests.leader.external.objects import PROPOSED, TODAY, Objects
 from tests.leader.in_office import client_for, term
 from tests.leader.power.clusters import Ground, ground
@@ -31,6 +31,7 @@ class Moment(enum.Enum):
     NEVER = "it is never sent"
     UNTOLD = "it is done, and nobody hears of that"
     LATE = "it arrives when another leader has finished"
+    ANEW = "it arrives when another leader has finished, and somebody has asked anew"
 
 
 class Mortal(ApiClient):
@@ -67,7 +68,7 @@ class Mortal(ApiClient):
         if self.writes == self._ends_at:
             if self._moment is Moment.UNTOLD:
                 await write()
-            self.late = write if self._moment is Moment.LATE else None
+            self.late = write if self._moment in (Moment.LATE, Moment.ANEW) else None
             self.ended.set()
         return await asyncio.Event().wait()  # type: ignore[return-value]  # there is nobody any more
 
@@ -90,9 +91,9 @@ async def is_done(site: Site, place: Ground, flow: str, name: str) -> bool:
     return "-node" in site.of(name) and await site.is_restored(name) and await site.find(PODS, name) is None
 
 
-async def until_done(site: Site, place: Ground, flow: str, name: str) -> None:
+async def until_done(site: Site, place: Ground, flow: str, name: str, times: int = 1) -> None:
     for _ in range(1000):
-        if await is_done(site, place, flow, name):
+        if await is_done(site, place, flow, name) and site.of(name).count("-node") >= times:
             return
         await asyncio.sleep(0.02)
     raise AssertionError(f"{name} is not well again: {site.of(name)}")
@@ -100,7 +101,7 @@ async def until_done(site: Site, place: Ground, flow: str, name: str) -> None:
 
 async def survived(site: Site, place: Ground, flow: str, ends_at: int, moment: Moment) -> bool:
     """Whether a leader ended at that write of its remedy; another has finished it then."""
-    name = f"{flow}-{ends_at}-{moment.name.lower()}"
+    name, times = f"{flow}-{ends_at}-{moment.name.lower()}", 1
     await site.add(name)
     await site.add_pod(name)
     with closing(Mortal(place.leader, ends_at, moment)) as mortal, closing(client_for(place.leader)) as next_one:
@@ -115,11 +116,24 @@ async def survived(site: Site, place: Ground, flow: str, ends_at: int, moment: M
             return False
         async with term(next_one, settings_for(place.machines)):
             await until_done(site, place, flow, name)
-            if mortal.late is not None:
-                await late_write(mortal.late)
-                await until_done(site, place, flow, name)
-    assert site.of(name).count("-node") == site.of(name).count("+kept off") == 1, f"{name}: {site.of(name)}"
+        if mortal.late is not None:
+            if moment is Moment.ANEW:  # a request that must not be lost
+                await site.ask(name)
+                times = 2
+            await late_write(mortal.late)
+            async with term(next_one, settings_for(place.machines)):
+                await all_seen(site, f"after-{name}")
+                await until_done(site, place, flow, name, times)
+    assert site.of(name).count("-node") == site.of(name).count("+kept off") == times, f"{name}: {site.of(name)}"
     return True
+
+
+async def all_seen(site: Site, name: str) -> None:
+    """When the leader heeds who asks last, it has looked at all others before."""
+    await site.add(name)
+    await site.ask(name)
+    await until(lambda: site.is_true(name, "kept off"), "the last is heeded")
+    await site.until_restored(name)
 
 
 async def late_write(write: Write) -> None:

@@ -110,10 +110,30 @@ def test_the_machine_of_a_host_that_stays_off_is_deleted_unless_nobody_would_mak
                     await site.ask(name)
                 await until(lambda: "-machine" in site.of("owned"), "the owned one is deleted")
                 for name, (_, why) in KEPT.items():
-                    await site.warned(why)
+                    await site.told(why, types=("Warning",))
                     assert site.is_true(name, "machine") and not site.is_true(name, "kept off")
             for name in KEPT:
                 assert await site.find(site.kind, name) is not None and await site.find(NODES, name) is None
 
     with ground(kind, "openshift") as place:
         asyncio.run(all_of_them(place))
+
+
+@pytest.mark.parametrize("kind", CLUSTERS)
+@pytest.mark.parametrize("stage", ["+kept off", "-node", "-asked"])
+def test_a_flow_that_is_switched_off_in_the_middle_leaves_no_host_off(kind: str, stage: str) -> None:
+    async def the_case(place: Ground) -> None:
+        with closing(client_for(place.admin)) as admin, closing(client_for(place.leader)) as leader:
+            site = Site(admin, place.machines, newest=place.newest)
+            await site.build()
+            await site.add("metal")
+            async with site.watched(), running(site.operate()):
+                async with term(leader, settings_for(place.machines)):
+                    await site.ask("metal")
+                    await until(lambda: stage in site.of("metal"), stage)
+                async with term(leader, settings_for(place.machines, cycle=False)):
+                    await site.until_restored("metal")
+            assert site.of("metal").count("+kept off") == 1
+
+    with ground(kind, "openshift") as place:
+        asyncio.run(the_case(place))
