@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pp_hostd.kube.resources import NODES
-from pp_hostd.model.condemnation import Condemned, NotRequested, Requested, parse_condemnation
+from pp_hostd.model.condemnation import Condemned, NotRequested, Requested, last_id, parse_condemnation
 from pp_hostd.model.keys import EXTERNAL_REMEDIATION
 from pp_hostd.model.promise import Armed
 from tests.harness.bed.cluster_bed import SETTINGS, ClusterBed
@@ -44,6 +44,7 @@ class LeaderStage:
         """Leaders run on the hosts of those names."""
         self.bed, self.contents, self.leading = bed, bed.contents, leading
         self.leaders: dict[str, Leader] = {}
+        self._said: dict[str, int] = {}
 
     @classmethod
     @contextlib.contextmanager
@@ -76,6 +77,7 @@ class LeaderStage:
 
         eventually(well, "all hosts are well", 60)
         eventually(self.leader, "somebody leads", 60)
+        self._said = {name: len(self.bed.hosts[name].journal()) for name in self.leading}
         return hosts
 
     def _start_what_is_down(self) -> None:
@@ -102,12 +104,18 @@ class LeaderStage:
         self.contents.patch(self.contents.machines, host.name, {"metadata": {"annotations": annotations}})
 
     def lift(self, host: Host) -> None:
-        """As a person does; the last id stays readable."""
-        found = self.contents.find(self.contents.machines, host.name)
-        condemnation = None if found is None else parse_condemnation(found["metadata"])
-        if isinstance(condemnation, (Requested, Condemned)):
-            last_id = condemnation.id if isinstance(condemnation, Condemned) else condemnation.last_id
-            self.contents.patch(self.contents.machines, host.name, {"metadata": NotRequested(last_id).render()})
+        """As a person does with `absolve`: not if it is condemned meanwhile, or that id would be lost."""
+
+        def lifted() -> bool:
+            found = self.contents.find(self.contents.machines, host.name)
+            condemnation = None if found is None else parse_condemnation(found["metadata"])
+            if found is None or not isinstance(condemnation, (Requested, Condemned)):
+                return True
+            metadata = NotRequested(last_id(condemnation)).render()
+            metadata["resourceVersion"] = found["metadata"]["resourceVersion"]
+            return self.contents.try_patch(self.contents.machines, host.name, {"metadata": metadata})
+
+        eventually(lifted, f"{host.name} is not condemned")
 
     def node(self, host: Host) -> dict[str, Any] | None:
         """The Node as the API has it."""
@@ -151,10 +159,10 @@ class LeaderStage:
         eventually(lambda: words in self.contents.leader_status(), f"the status says {words!r}", 20)
 
     def says(self, words: str) -> str:
-        """Wait until a leader's line holds these words; the line."""
+        """Wait until a leader's line of this scenario holds these words; the line."""
 
         def line() -> str:
-            lines = [line for name in self.leading for line in self.bed.hosts[name].journal()]
+            lines = [line for name, told in self._said.items() for line in self.bed.hosts[name].journal()[told:]]
             return next((line for line in reversed(lines) if words in line), "")
 
         return eventually(line, f"a leader says {words!r}")

@@ -146,6 +146,10 @@ class Contents:
         """Merge this into a Node or a host's machine."""
         return self._ask("PATCH", self._path(kind, name), patch)
 
+    def try_patch(self, kind: Resource, name: str, patch: Json) -> bool:
+        """Whether it is still the version that the patch is for, and so was patched."""
+        return self._ask("PATCH", self._path(kind, name), patch, allowed=(409,)).get("code") != 409
+
     def delete(self, kind: Resource, name: str) -> None:
         self._ask("DELETE", self._path(kind, name))
 

@@ -157,4 +157,4 @@ def test_a_leader_may_end_at_any_write(flow: str, writes: int, moment: Moment) -
                 return ends_at - 1
 
     with ground("embedded", "cluster-api") as place:
-        assert asyncio.run(each(place)) == writes
+        assert asyncio.run(each(place)) >= writes  # more, where one met a conflict and was made again
