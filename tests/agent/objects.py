@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
 from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.outcome import ApiError
@@ -22,6 +22,7 @@ KINDS = {"openshift": OPENSHIFT_MACHINES, "cluster-api": CAPI_MACHINES, "node": 
 """What a machine is in the clusters of the tests, by the setting api.machines."""
 
 HANG_SECONDS = 30.0
+T = TypeVar("T")
 
 
 def boottime() -> float:
@@ -88,6 +89,15 @@ async def running(sense: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+
+
+async def until_found(look: Callable[[], Awaitable[T]], what: str) -> T:
+    """Ask until there is something; that."""
+    deadline = time.monotonic() + HANG_SECONDS
+    while not (found := await look()):
+        assert time.monotonic() < deadline, f"waited in vain until {what}"
+        await asyncio.sleep(0.02)
+    return found
 
 
 async def until(check: Callable[[], object], what: str) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import Any
 
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import METAL3_REMEDIATIONS, PROPOSED_REMEDIATIONS, Resource
+from tests.agent.objects import until_found
 from tests.harness.published import BESIDE
 from tests.leader.power.clusters import Ground
 from tests.leader.power.site import PLACE, Site
@@ -47,19 +47,17 @@ class Objects:
 
     async def until(self, name: str, **status: Any) -> Json:
         """Until its status holds these; the object."""
-        for _ in range(1500):
+
+        async def so() -> Json | None:
             found = await self.site.find(self.kind, name)
-            if found is not None and status.items() <= found.get("status", {}).items():
-                return found
-            await asyncio.sleep(0.02)
-        raise AssertionError(f"{name} never got {status}: {found}")
+            return found if found is not None and status.items() <= found.get("status", {}).items() else None
+
+        found = await until_found(so, f"{name} has {status}")
+        assert found is not None
+        return found
 
     async def until_let_go(self, name: str) -> None:
-        for _ in range(1500):
-            if await self.is_let_go(name):
-                return
-            await asyncio.sleep(0.02)
-        raise AssertionError(f"{name} keeps its finalizer")
+        await until_found(lambda: self.is_let_go(name), f"{name} has no finalizer")
 
     async def is_let_go(self, name: str) -> bool:
         found = await self.site.find(self.kind, name)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -13,93 +12,79 @@ from pp_hostd.leader.office import wallclock
 from pp_hostd.model.moment import render_moment
 from tests.agent.objects import running, until
 from tests.leader.external.objects import DELETING, KINDS, PROPOSED, RUNNING, TODAY, WAITING, Objects
-from tests.leader.in_office import client_for, term
-from tests.leader.power.clusters import CLUSTERS, Ground, ground
-from tests.leader.power.site import PLACE, Site, settings_for
+from tests.leader.in_office import term
+from tests.leader.power.clusters import CLUSTERS, ground
+from tests.leader.power.site import PLACE, Site, on_site, settings_for
 
 ON_EACH = pytest.mark.parametrize("cluster", CLUSTERS)
 OF_EACH = pytest.mark.parametrize("form", KINDS)
 
 
 @asynccontextmanager
-async def objects(place: Ground, form: str) -> AsyncIterator[Objects]:
+async def objects(cluster: str, form: str) -> AsyncIterator[Objects]:
     """A leader is in office; the operator is not there yet."""
-    with closing(client_for(place.admin)) as admin, closing(client_for(place.leader)) as leader:
-        site = Site(admin, place.machines, newest=place.newest)
-        await site.build()
-        async with site.watched(), term(leader, settings_for(place.machines)):
+    with ground(cluster, "cluster-api") as place:
+        async with on_site(place) as (site, leader), term(leader, settings_for(place.machines)):
             yield Objects(site, place, form)
 
 
 @ON_EACH
 @OF_EACH
-def test_a_host_that_is_still_on_is_left_alone_and_one_that_comes_back_is_restored(cluster: str, form: str) -> None:
-    async def the_case(place: Ground) -> None:
-        async with objects(place, form) as them:
-            site = them.site
-            await site.add("metal")
-            await them.make("metal")
-            await them.until("metal", phase=RUNNING[form])
-            await until(lambda: site.is_true("metal", "kept off"), "it is asked to go off")
-            node = await site.find(NODES, "metal")
-            assert node is not None and len(node["spec"]["taints"]) == 1 and "unschedulable" not in node["spec"]
-            async with running(site.operate()):
-                found = await them.until("metal", phase=WAITING[form])
-                assert found["status"]["lastRemediated"]
-                await them.until_let_go("metal")
-                assert await site.is_restored("metal")
-                assert site.of("metal").count("-node") == 1
-                await site.client.delete(them.kind, "metal", namespace=PLACE)
-                assert await site.find(them.kind, "metal") is None
-
-    with ground(cluster, "cluster-api") as place:
-        asyncio.run(the_case(place))
+async def test_a_host_that_is_still_on_is_left_alone_and_one_that_comes_back_is_restored(
+    cluster: str, form: str
+) -> None:
+    async with objects(cluster, form) as them:
+        site = them.site
+        await site.add("metal")
+        await them.make("metal")
+        await them.until("metal", phase=RUNNING[form])
+        await until(lambda: site.is_true("metal", "kept off"), "it is asked to go off")
+        node = await site.find(NODES, "metal")
+        assert node is not None and len(node["spec"]["taints"]) == 1 and "unschedulable" not in node["spec"]
+        async with running(site.operate()):
+            found = await them.until("metal", phase=WAITING[form])
+            assert found["status"]["lastRemediated"]
+            await them.until_let_go("metal")
+            await site.until_restored("metal")
+            assert site.of("metal").count("-node") == 1
+            await site.client.delete(them.kind, "metal", namespace=PLACE)
+            assert await site.find(them.kind, "metal") is None
 
 
 @pytest.mark.parametrize("cluster", ["embedded", "real"])
 @OF_EACH
-def test_it_is_tried_again_below_the_limit_and_escalated_at_it(cluster: str, form: str) -> None:
+async def test_it_is_tried_again_below_the_limit_and_escalated_at_it(cluster: str, form: str) -> None:
     """Not with the published definitions, in which a retry has to wait for minutes."""
-
-    async def the_case(place: Ground) -> None:
-        async with objects(place, form) as them:
-            site = them.site
-            site.sick.add("metal")
-            await site.add("metal")
-            async with running(site.operate()):
-                await them.make("metal")
-                await them.until("metal", retryCount=1)
-                if form == PROPOSED:
-                    await until(lambda: "-machine" in site.of("metal"), "the Machine is deleted")
-                else:
-                    await them.until("metal", phase=DELETING[form])
-                    await them.until_let_go("metal")
-                    assert await escalation(site, "metal") == [("False", "WaitingForRemediation")]
-                assert site.of("metal").count("-node") == 2
-                assert not site.is_true("metal", "kept off", "asked", "backup")
-
-    with ground(cluster, "cluster-api") as place:
-        asyncio.run(the_case(place))
-
-
-def test_todays_owners_are_told_by_both_lists_of_conditions() -> None:
-    """After the last attempt, which another leader has made."""
-
-    async def the_case(place: Ground) -> None:
-        async with objects(place, TODAY) as them:
-            site, moment = them.site, render_moment(wallclock())
-            await site.add("metal")
-            ready = {"type": "Ready", "status": "True", "lastTransitionTime": moment}
-            status = {"deprecated": {"v1beta1": {"conditions": [ready]}}}
-            await site.tell(site.kind, "metal", status)
+    async with objects(cluster, form) as them:
+        site = them.site
+        site.sick.add("metal")
+        await site.add("metal")
+        async with running(site.operate()):
             await them.make("metal")
-            await until(lambda: site.is_true("metal", "kept off"), "it is under way")
-            await site.tell(them.kind, "metal", {"phase": DELETING[TODAY], "retryCount": 1})
-            await them.until_let_go("metal")
-            assert await escalation(site, "metal") == [("False", "WaitingForRemediation")] * 2
+            await them.until("metal", retryCount=1)
+            if form == PROPOSED:
+                await until(lambda: "-machine" in site.of("metal"), "the Machine is deleted")
+            else:
+                await them.until("metal", phase=DELETING[form])
+                await them.until_let_go("metal")
+                assert await escalation(site, "metal") == [("False", "WaitingForRemediation")]
+            assert site.of("metal").count("-node") == 2
+            assert not site.is_true("metal", "kept off", "asked", "backup")
 
-    with ground("published", "cluster-api") as place:
-        asyncio.run(the_case(place))
+
+async def test_todays_owners_are_told_by_both_lists_of_conditions() -> None:
+    """After the last attempt, which another leader has made."""
+    async with objects("published", TODAY) as them:
+        site, moment = them.site, render_moment(wallclock())
+        await site.add("metal")
+        ready = {"type": "Ready", "status": "True", "lastTransitionTime": moment}
+        status = {"deprecated": {"v1beta1": {"conditions": [ready]}}}
+        await site.tell(site.kind, "metal", status)
+        await them.make("metal")
+        await until(lambda: site.is_true("metal", "kept off"), "it is under way")
+        await site.tell(them.kind, "metal", {"phase": DELETING[TODAY], "retryCount": 1})
+        await them.until_let_go("metal")
+        assert await escalation(site, "metal") == [("False", "WaitingForRemediation")] * 2
 
 
 async def escalation(site: Site, name: str) -> list[tuple[str, str]]:
@@ -116,53 +101,42 @@ async def escalation(site: Site, name: str) -> list[tuple[str, str]]:
 
 @ON_EACH
 @OF_EACH
-def test_an_object_that_is_deleted_while_its_host_is_still_on_leaves_no_trace(cluster: str, form: str) -> None:
-    async def the_case(place: Ground) -> None:
-        async with objects(place, form) as them:
-            site = them.site
-            await site.add("metal")
-            await them.make("metal")
-            await until(lambda: site.is_true("metal", "kept off"), "it is asked to go off")
-            await site.client.delete(them.kind, "metal", namespace=PLACE)
-            await them.until_let_go("metal")
-            assert await site.find(them.kind, "metal") is None
-            assert await site.is_restored("metal") and "-node" not in site.of("metal")
-
-    with ground(cluster, "cluster-api") as place:
-        asyncio.run(the_case(place))
+async def test_an_object_that_is_deleted_while_its_host_is_still_on_leaves_no_trace(cluster: str, form: str) -> None:
+    async with objects(cluster, form) as them:
+        site = them.site
+        await site.add("metal")
+        await them.make("metal")
+        await until(lambda: site.is_true("metal", "kept off"), "it is asked to go off")
+        await site.client.delete(them.kind, "metal", namespace=PLACE)
+        await them.until_let_go("metal")
+        assert await site.find(them.kind, "metal") is None
+        await site.until_restored("metal")
+        assert "-node" not in site.of("metal")
 
 
 @ON_EACH
-def test_of_two_objects_for_one_machine_one_runs_and_the_other_says_why_it_waits(cluster: str) -> None:
-    async def the_case(place: Ground) -> None:
-        async with objects(place, TODAY) as first:
-            site, second = first.site, Objects(first.site, place, PROPOSED)
-            await site.add("metal")
-            await first.make("metal")
-            await until(lambda: site.is_true("metal", "kept off"), "the first runs")
-            await second.make("metal")
-            await site.told("waits its turn: Metal3Remediation metal/metal has the machine remedied")
-            found = await site.find(second.kind, "metal")
-            assert found is not None and "phase" not in found.get("status", {})
-            async with running(site.operate()):
-                await first.until("metal", phase=WAITING[TODAY])
-                assert site.of("metal").count("-node") == site.of("metal").count("+kept off") == 1
-
-    with ground(cluster, "cluster-api") as place:
-        asyncio.run(the_case(place))
+async def test_of_two_objects_for_one_machine_one_runs_and_the_other_says_why_it_waits(cluster: str) -> None:
+    async with objects(cluster, TODAY) as first:
+        site, second = first.site, Objects(first.site, first.place, PROPOSED)
+        await site.add("metal")
+        await first.make("metal")
+        await until(lambda: site.is_true("metal", "kept off"), "the first runs")
+        await second.make("metal")
+        await site.told("waits its turn: Metal3Remediation metal/metal has the machine remedied")
+        found = await site.find(second.kind, "metal")
+        assert found is not None and "phase" not in found.get("status", {})
+        async with running(site.operate()):
+            await first.until("metal", phase=WAITING[TODAY])
+            assert site.of("metal").count("-node") == site.of("metal").count("+kept off") == 1
 
 
 @ON_EACH
-def test_an_object_waits_while_a_person_has_asked_before_it(cluster: str) -> None:
-    async def the_case(place: Ground) -> None:
-        async with objects(place, TODAY) as them:
-            site = them.site
-            await site.add("metal")
-            await site.ask("metal")
-            await until(lambda: site.is_true("metal", "kept off"), "the annotation is heeded")
-            await them.make("metal")
-            await site.told("the machine's remedy is asked for by its annotation already")
-            assert site.of("metal").count("+kept off") == 1
-
-    with ground(cluster, "cluster-api") as place:
-        asyncio.run(the_case(place))
+async def test_an_object_waits_while_a_person_has_asked_before_it(cluster: str) -> None:
+    async with objects(cluster, TODAY) as them:
+        site = them.site
+        await site.add("metal")
+        await site.ask("metal")
+        await until(lambda: site.is_true("metal", "kept off"), "the annotation is heeded")
+        await them.make("metal")
+        await site.told("the machine's remedy is asked for by its annotation already")
+        assert site.of("metal").count("+kept off") == 1

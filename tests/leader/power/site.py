@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from typing import Any
 
 from pp_hostd.kube.client import ApiClient, Json
@@ -24,7 +24,9 @@ from pp_hostd.kube.watch import Change, ChangeKind, Snapshot, watch
 from pp_hostd.model.bare_metal_host import reboot_key
 from pp_hostd.model.keys import EXTERNAL_REMEDIATION, NAMESPACE, backup_name
 from pp_hostd.model.settings import Api, Leader, Power, Remediations, Settings
-from tests.leader.in_office import unless_there
+from tests.agent.objects import until, until_found
+from tests.leader.in_office import client_for, unless_there
+from tests.leader.power.clusters import Ground
 
 PLACE = "metal"
 KEY = reboot_key(Power().suffix)
@@ -59,6 +61,7 @@ class Site:
         self.sick: set[str] = set()
         self.happened: list[tuple[int, str, str]] = []
         self._true: set[tuple[str, str]] = set()
+        self._listed: set[Resource] = set()
 
     # What is there.
 
@@ -127,19 +130,15 @@ class Site:
 
     async def told(self, words: str, types: tuple[str, ...] = ("Normal", "Warning")) -> None:
         """Until an Event says these words."""
-        for _ in range(600):
+
+        async def is_told() -> bool:
             events = (await self.client.list(EVENTS)).items
-            if any(words in each["message"] for each in events if each["type"] in types):
-                return
-            await asyncio.sleep(0.05)
-        raise AssertionError(f"nobody was told: {words}")
+            return any(words in each["message"] for each in events if each["type"] in types)
+
+        await until_found(is_told, f"somebody is told: {words}")
 
     async def until_restored(self, name: str) -> None:
-        for _ in range(1000):
-            if await self.is_restored(name):
-                return
-            await asyncio.sleep(0.02)
-        raise AssertionError(f"{name} is not well again: {self.of(name)}")
+        await until_found(lambda: self.is_restored(name), f"{name} is well again")
 
     async def is_restored(self, name: str) -> bool:
         """On, its Node there with all that it had, and nothing of a remedy left."""
@@ -154,8 +153,10 @@ class Site:
     @asynccontextmanager
     async def watched(self) -> AsyncIterator[None]:
         """`happened` begins here."""
-        watching = [asyncio.create_task(self._look(kind)) for kind in (NODES, self.kind, BARE_METAL_HOSTS, CONFIG_MAPS)]
+        kinds = (NODES, self.kind, BARE_METAL_HOSTS, CONFIG_MAPS)
+        watching = [asyncio.create_task(self._look(kind)) for kind in kinds]
         try:
+            await until(lambda: len(self._listed) == len(kinds), "all is listed")
             yield
         finally:
             for task in watching:
@@ -165,6 +166,7 @@ class Site:
     async def _look(self, kind: Resource) -> None:
         async for event in watch(self.client, kind):
             if isinstance(event, Snapshot):
+                self._listed.add(kind)
                 for found in event.items:
                     self._true |= _facts(kind, found)
             elif isinstance(event, Change):
@@ -245,3 +247,13 @@ def settings_for(machines: str, cycle: bool = True, **power: Any) -> Settings:
         power=Power(cycle=cycle, **power),
         remediations=Remediations(metal3=True, metal3_proposed=True),
     )
+
+
+@asynccontextmanager
+async def on_site(place: Ground) -> AsyncIterator[tuple[Site, ApiClient]]:
+    """Watched from now on; and the client of its leader."""
+    with closing(client_for(place.admin)) as admin, closing(client_for(place.leader)) as leader:
+        site = Site(admin, place.machines, newest=place.newest)
+        await site.build()
+        async with site.watched():
+            yield site, leader

@@ -8,14 +8,14 @@ from contextlib import closing
 
 import pytest
 
-from pp_hostd.kube.resources import BARE_METAL_HOSTS, NODES
+from pp_hostd.kube.resources import BARE_METAL_HOSTS
 from pp_hostd.leader.plan.power_table import TABLE, Action
 from pp_hostd.model.bare_metal_host import PowerRequest
 from pp_hostd.model.keys import EXTERNAL_REMEDIATION
 from tests.agent.objects import running, until
 from tests.leader.in_office import client_for, term
 from tests.leader.power.clusters import CLUSTERS, Ground, ground
-from tests.leader.power.site import KEY, PLACE, Site, settings_for
+from tests.leader.power.site import KEY, PLACE, Site, on_site, settings_for
 
 Row = tuple[int, int, int, int]
 HAPPENS: dict[Action, list[str]] = {
@@ -47,6 +47,7 @@ async def in_situation(site: Site, row: Row) -> None:
 
 async def all_rows(place: Ground) -> Site:
     """All at once. When the leader has heeded who asked last, it has looked at all others before."""
+    bare = {"metadata": {"annotations": {"reboot.metal3.io": ""}}}
     with closing(client_for(place.admin)) as admin, closing(client_for(place.leader)) as leader:
         site = Site(admin, place.machines, newest=place.newest)
         await site.build()
@@ -54,18 +55,18 @@ async def all_rows(place: Ground) -> Site:
             await in_situation(site, row)
         await site.add(LAST)
         await site.add(BARE)
-        await admin.patch(
-            BARE_METAL_HOSTS, BARE, {"metadata": {"annotations": {"reboot.metal3.io": ""}}}, namespace=PLACE
-        )
+        await admin.patch(BARE_METAL_HOSTS, BARE, bare, namespace=PLACE)
         async with site.watched(), term(leader, settings_for(place.machines)):
-            for row, (what, _) in TABLE.items():
-                name, expected = row_name(row), HAPPENS[what]
-                await until(lambda name=name, expected=expected: len(site.of(name)) >= len(expected), f"{name}: {what}")  # type: ignore[misc]
+            await until(lambda: all(has_happened(site, row) for row in TABLE), "the rows are heeded")
             await site.ask(LAST)
             await until(lambda: site.is_true(LAST, "kept off"), "the last is heeded")
-        bare = await site.find(BARE_METAL_HOSTS, BARE)
-        assert bare is not None and "reboot.metal3.io" in bare["metadata"]["annotations"]
+        found = await site.find(BARE_METAL_HOSTS, BARE)
+        assert found is not None and "reboot.metal3.io" in found["metadata"]["annotations"]
         return site
+
+
+def has_happened(site: Site, row: Row) -> bool:
+    return len(site.of(row_name(row))) >= len(HAPPENS[TABLE[row][0]])
 
 
 @pytest.fixture(scope="module", params=CLUSTERS)
@@ -92,48 +93,31 @@ KEPT = {
 
 
 @pytest.mark.parametrize("kind", CLUSTERS)
-def test_the_machine_of_a_host_that_stays_off_is_deleted_unless_nobody_would_make_another(kind: str) -> None:
-    async def all_of_them(place: Ground) -> None:
-        with closing(client_for(place.admin)) as admin, closing(client_for(place.leader)) as leader:
-            site = Site(admin, place.machines, newest=place.newest)
-            await site.build()
+async def test_the_machine_of_a_host_that_stays_off_is_deleted_unless_nobody_would_make_another(kind: str) -> None:
+    settings = settings_for("openshift", on_timeout_seconds=1.0)
+    with ground(kind, "openshift") as place:
+        async with on_site(place) as (site, leader), running(site.operate()), term(leader, settings):
+            site.stuck |= {"owned", *KEPT}
             await site.add("owned")
             for name, (how, _) in KEPT.items():
                 await site.add(name, **how)  # type: ignore[arg-type]
-            site.stuck |= {"owned", *KEPT}
-            async with (
-                site.watched(),
-                running(site.operate()),
-                term(leader, settings_for(place.machines, on_timeout_seconds=1.0)),
-            ):
-                for name in site.stuck:
-                    await site.ask(name)
-                await until(lambda: "-machine" in site.of("owned"), "the owned one is deleted")
-                for name, (_, why) in KEPT.items():
-                    await site.told(why, types=("Warning",))
-                    assert site.is_true(name, "machine") and not site.is_true(name, "kept off")
-            for name in KEPT:
-                assert await site.find(site.kind, name) is not None and await site.find(NODES, name) is None
-
-    with ground(kind, "openshift") as place:
-        asyncio.run(all_of_them(place))
+            for name in site.stuck:
+                await site.ask(name)
+            await until(lambda: "-machine" in site.of("owned"), "the owned one is deleted")
+            for name, (_, why) in KEPT.items():
+                await site.told(why, types=("Warning",))
+                assert site.is_true(name, "machine") and not site.is_true(name, "kept off", "node")
 
 
 @pytest.mark.parametrize("kind", CLUSTERS)
 @pytest.mark.parametrize("stage", ["+kept off", "-node", "-asked"])
-def test_a_flow_that_is_switched_off_in_the_middle_leaves_no_host_off(kind: str, stage: str) -> None:
-    async def the_case(place: Ground) -> None:
-        with closing(client_for(place.admin)) as admin, closing(client_for(place.leader)) as leader:
-            site = Site(admin, place.machines, newest=place.newest)
-            await site.build()
-            await site.add("metal")
-            async with site.watched(), running(site.operate()):
-                async with term(leader, settings_for(place.machines)):
-                    await site.ask("metal")
-                    await until(lambda: stage in site.of("metal"), stage)
-                async with term(leader, settings_for(place.machines, cycle=False)):
-                    await site.until_restored("metal")
-            assert site.of("metal").count("+kept off") == 1
-
+async def test_a_flow_that_is_switched_off_in_the_middle_leaves_no_host_off(kind: str, stage: str) -> None:
     with ground(kind, "openshift") as place:
-        asyncio.run(the_case(place))
+        async with on_site(place) as (site, leader), running(site.operate()):
+            await site.add("metal")
+            async with term(leader, settings_for(place.machines)):
+                await site.ask("metal")
+                await until(lambda: stage in site.of("metal"), stage)
+            async with term(leader, settings_for(place.machines, cycle=False)):
+                await site.until_restored("metal")
+            assert site.of("metal").count("+kept off") == 1
