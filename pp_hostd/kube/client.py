@@ -69,12 +69,19 @@ class ApiClient:
         return self._transport.trouble
 
     async def get(
-        self, resource: Resource, name: str, *, namespace: str | None = None, deadline_seconds: float | None = None
+        self,
+        resource: Resource,
+        name: str,
+        *,
+        namespace: str | None = None,
+        deadline_seconds: float | None = None,
+        may_rest: bool = False,
     ) -> Json:
-        """Read one object, by a deadline of its own or the client's."""
+        """Read one object, by a deadline of its own or the client's. One that may rest makes no connection while the
+        last exchanges brought no answer."""
         what = f"reading {resource.describe(namespace, name)}"
         path, check = resource.path(namespace, name), partial(_expect, resource, name)
-        return await self._call(what, "GET", path, check=check, deadline_seconds=deadline_seconds)
+        return await self._call(what, "GET", path, check=check, deadline_seconds=deadline_seconds, may_rest=may_rest)
 
     async def list(
         self,
@@ -198,6 +205,7 @@ class ApiClient:
         content_type: str = "application/json",
         check: Callable[[Json], None] | None = None,
         deadline_seconds: float | None = None,
+        may_rest: bool = False,
     ) -> Json:
         def accept(data: bytes) -> Json:
             reply = decode(data)
@@ -207,7 +215,7 @@ class ApiClient:
 
         data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         return await self._transport.exchange(
-            Request(what, method, target, data, content_type),
+            Request(what, method, target, data, content_type, may_rest),
             deadline_seconds=self.deadline_seconds if deadline_seconds is None else deadline_seconds,
             limit_bytes=REPLY_LIMIT_BYTES,
             accept=accept,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ssl
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import h11
 from pp_hostd import __version__
 from pp_hostd.frozen import frozen
 from pp_hostd.kube import failure
+from pp_hostd.kube.backoff import Rest, Unanswered
 from pp_hostd.kube.connection import Connection, Head
 from pp_hostd.kube.credentials import Credentials, Identity
 from pp_hostd.kube.deadline import Deadline, TimedOut
@@ -39,6 +41,8 @@ class Request:
     target: str
     body: bytes = b""
     content_type: str = "application/json"
+    may_rest: bool = False
+    """Whether it fails at once, without a connection, while the last exchanges brought no answer from any server."""
 
     @property
     def write(self) -> bool:
@@ -65,6 +69,7 @@ class Transport:
         self._resolver = Resolver()
         self.requests = 0
         self._idle: list[Connection] = []
+        self._rest = Rest()
         self._turn, self._choices = 0, 0  # the turn only grows; modulo the choices it is the one to begin with
 
     async def exchange(
@@ -74,6 +79,9 @@ class Transport:
 
         Connect, TLS, head and body together end by the deadline.
         """
+        refused = self._rest.refused(asyncio.get_running_loop().time()) if request.may_rest else None
+        if refused is not None:
+            raise ApiError(refused.outcome, f"{request.what}: not tried again so soon after {refused.sentence}")
         with self._attempt(request) as attempt, Deadline(deadline_seconds) as deadline:
             connection, head = await self._begin(attempt, request, deadline)
             body = await self._body(connection, head, limit_bytes)
@@ -114,6 +122,8 @@ class Transport:
 
     def _failed(self, request: Request, attempt: _Attempt, error: Exception) -> ApiError:
         failed = error if isinstance(error, ApiError) else self._named(request, attempt, error)
+        if failed.status is None:
+            self._rest.unanswered(Unanswered(failed.outcome, failed.sentence), asyncio.get_running_loop().time())
         if failed.outcome in TRY_ANOTHER and self._choices > 1:
             # Of several exchanges that failed in the same turn, only the first gives it up.
             self._turn = max(self._turn, attempt.turn + 1)
@@ -151,7 +161,9 @@ class Transport:
             headers["Authorization"] = f"Bearer {identity.token}"
         if request.body:
             headers["Content-Type"] = request.content_type
-        return await connection.request(request.method, request.target, headers, request.body)
+        head = await connection.request(request.method, request.target, headers, request.body)
+        self._rest.answered()
+        return head
 
     async def _body(self, connection: Connection, head: Head, limit_bytes: int) -> bytes:
         body = bytearray()  # not a list of parts: chunks of a byte each would weigh many times what they hold

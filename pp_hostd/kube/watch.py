@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import enum
-import os
 from collections.abc import AsyncIterator
 from typing import Any, Union
 
 from pp_hostd.frozen import frozen
+from pp_hostd.kube.backoff import Backoff
 from pp_hostd.kube.client import ApiClient, Keep, decode, selection, whole
 from pp_hostd.kube.connection import Connection
 from pp_hostd.kube.deadline import Deadline, TimedOut
@@ -24,7 +24,6 @@ from pp_hostd.kube.transport import WIRE_ERRORS
 TIMEOUT_SECONDS = 240
 INACTIVITY_SECONDS = 90.0
 LINE_LIMIT_BYTES = 8 * 1024 * 1024
-FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.25, 8.0
 LONGEST_RETRY_AFTER_SECONDS = 60.0  # a server that asks for more is mistaken: nobody may be blind for a day
 
 
@@ -92,7 +91,7 @@ async def watch(
         "allowWatchBookmarks": "true",
         "timeoutSeconds": str(timeout_seconds),
     }
-    pause_seconds = FIRST_PAUSE_SECONDS
+    backoff = Backoff()
     while True:
         least_pause_seconds = 0.0
         try:
@@ -110,7 +109,7 @@ async def watch(
             try:
                 async for event in _events(connection, resource, what, inactivity_seconds, keep):
                     version = event.resource_version
-                    pause_seconds = FIRST_PAUSE_SECONDS
+                    backoff.reset()
                     yield event
             finally:
                 connection.close()
@@ -119,8 +118,7 @@ async def watch(
                 version = None
             least_pause_seconds = min(error.retry_after_seconds or 0.0, LONGEST_RETRY_AFTER_SECONDS)
             yield Interrupted(error)
-        await asyncio.sleep(max(least_pause_seconds, pause_seconds * _jitter()))
-        pause_seconds = min(pause_seconds * 2, LONGEST_PAUSE_SECONDS)
+        await asyncio.sleep(max(least_pause_seconds, backoff.after_failure()))
 
 
 async def _events(
@@ -178,8 +176,3 @@ def _event(line: bytearray, resource: Resource, what: str, url: str, keep: Keep)
     except ValueError:
         raise Garbage(f"an event of the unknown type {kind!r}") from None
     return Change(change, keep(found), version)
-
-
-def _jitter() -> float:
-    """Between 0.5 and 1: thousands of hosts must not come back in step."""
-    return 0.5 + os.urandom(1)[0] / 510

@@ -9,14 +9,19 @@ from pathlib import Path
 from pp_hostd.agent.rosters import Rosters
 from pp_hostd.agent.sense.cluster import ClusterAccess
 from pp_hostd.agent.senses import AgentSenses
-from pp_hostd.agent.witness import Witness
+from pp_hostd.agent.witness import Unread, Witness
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.kubeconfig import load
 from pp_hostd.kube.resources import NODES
 from pp_hostd.model.settings import Settings
+from pp_hostd.peers.message import MachineReference
+from tests.harness.cluster import write_kubeconfig
 from tests.harness.embedded import EmbeddedCluster
+from tests.harness.pki import CertificateAuthority
+from tests.kube.jumping_loop import StandingLoop
 
 NODE = "worker-1"
+NOBODY_LISTENS = "https://127.0.0.1:1"
 
 
 def access(kubeconfig: str) -> ClusterAccess:
@@ -44,3 +49,28 @@ async def test_a_look_without_credentials_fails_and_says_why(tmp_path: Path) -> 
     assert (look.node, look.missing) == (None, False)
     assert "no credential for the API" in look.failure
     assert "absent: does not exist" in look.failure
+
+
+def test_in_an_outage_reads_for_peers_rest_and_the_host_s_own_go_on(tmp_path: Path) -> None:
+    authority = CertificateAuthority("nobody").certificate_pem
+    kubeconfig = str(write_kubeconfig(tmp_path / "kubeconfig", NOBODY_LISTENS, authority, token="any"))
+    loop = StandingLoop()  # so that watches, which have pauses of their own, try once
+
+    async def story() -> None:
+        cluster_access = access(kubeconfig)
+        for _ in range(3):
+            assert (await cluster_access.read()).failure
+        client, about = cluster_access.client, MachineReference(None, "worker-2", "uid-2")
+        assert client is not None
+        before = client.requests
+        outcomes = [await cluster_access.read_for_peer(about, 2.0) for _ in range(50)]
+        assert outcomes == [Unread.FAILED] * 50
+        assert client.requests == before
+        assert (await cluster_access.read()).failure
+        assert client.requests == before + 1
+        await cluster_access.close()
+
+    try:
+        loop.run_until_complete(story())
+    finally:
+        loop.close()

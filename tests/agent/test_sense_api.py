@@ -195,9 +195,9 @@ async def test_finding_takes_its_time_from_the_read_s_deadline(home: Home, uniqu
     given: list[float] = []
 
     class Noting(MachineReader):
-        async def read(self, subject: str, deadline_seconds: float) -> Read:
+        async def read(self, subject: str, deadline_seconds: float, *, may_rest: bool = False) -> Read:
             given.append(deadline_seconds)
-            return await super().read(subject, deadline_seconds)
+            return await super().read(subject, deadline_seconds, may_rest=may_rest)
 
     four_seconds_a_step = itertools.count(0.0, 4.0)
     await OwnMachine(Noting(home.client, home.machines, lambda: next(four_seconds_a_step)), unique, 10.0).read()

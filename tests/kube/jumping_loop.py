@@ -1,4 +1,4 @@
-"""An event loop for tests of what takes minutes."""
+"""Event loops for tests of what takes minutes, or no time at all."""
 
 from __future__ import annotations
 
@@ -12,3 +12,12 @@ class JumpingLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return super().time() + self.jumped_seconds
+
+
+class StandingLoop(asyncio.SelectorEventLoop):
+    """Its clock stands still until it is put forward."""
+
+    now = 1000.0
+
+    def time(self) -> float:
+        return self.now

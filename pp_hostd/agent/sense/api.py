@@ -28,11 +28,11 @@ class MachineReader:
         self._machines = machines
         self._versions = MACHINES[machines]
 
-    async def read(self, subject: str, deadline_seconds: float) -> Read:
+    async def read(self, subject: str, deadline_seconds: float, *, may_rest: bool = False) -> Read:
         """The machine that rosters and peers call so. Nothing is raised."""
         began_at = self.clock()
         try:
-            machine = await self._machine(subject, deadline_seconds)
+            machine = await self._machine(subject, deadline_seconds, may_rest)
         except ApiError as error:
             missing = is_missing(error)
             return Read(began_at, self.clock(), missing=missing, failure="" if missing else error.sentence)
@@ -47,14 +47,18 @@ class MachineReader:
         found = await self._client.get(NODES, node, deadline_seconds=deadline_seconds)
         return machine_of_node(found, self._machines)
 
-    async def _machine(self, subject: str, deadline_seconds: float) -> Machine | Unreadable:
+    async def _machine(self, subject: str, deadline_seconds: float, may_rest: bool) -> Machine | Unreadable:
         namespace, _, name = subject.rpartition("/")
         resource = self._versions[0]
         if resource.namespaced != bool(namespace):
             return Unreadable("its name", f"it is not that of a {resource.kind}, and api.machines is {self._machines}")
         try:
             found = await self._client.get(
-                resource, name, namespace=namespace or None, deadline_seconds=deadline_seconds
+                resource,
+                name,
+                namespace=namespace or None,
+                deadline_seconds=deadline_seconds,
+                may_rest=may_rest,
             )
         except ApiError as error:
             # Costs one read for each time that a cluster changes its versions; of several at once the first turns.

@@ -99,10 +99,11 @@ class ClusterAccess:
         return await self._own.read()
 
     async def read_for_peer(self, about: MachineReference, deadline_seconds: float) -> ReadOutcome:
-        """The read behind an answer on the peer port."""
+        """The read behind an answer on the peer port. In an outage it rests, and the host's own reads go on: else each
+        of n hosts would make n connections."""
         if self.client is None:
             return Unread.FAILED
-        read = await self._reader.read(about.subject, deadline_seconds)
+        read = await self._reader.read(about.subject, deadline_seconds, may_rest=True)
         if read.machine is not None:
             return read.machine
         return Unread.NOT_FOUND if read.missing else Unread.FAILED
