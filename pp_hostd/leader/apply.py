@@ -41,6 +41,7 @@ from pp_hostd.model.remedy import (
     Remedy,
     RemedyEnded,
     RemedyNews,
+    SetUnknown,
     StoreBackup,
     SwitchOff,
     SwitchOn,
@@ -93,6 +94,7 @@ class Apply:
             FreeWorkloads: self._free_workloads,
             Recreate: self._recreate,
             Complete: self._complete,
+            SetUnknown: self._set_unknown,
             Clear: self._clear,
             Uncordon: self._uncordon,
             DropBackup: self._drop_backup,
@@ -162,7 +164,13 @@ class Apply:
         change = partial(node_writes.complete, backup=step.backup, is_machine=self._machines.are_nodes)
         return await self._change_node(step.backup.name, step.uid, None, change)
 
-    async def _change_node(self, name: str, uid: str, version: str | None, change: Callable[[Json], Json]) -> str:
+    async def _set_unknown(self, step: SetUnknown) -> str:
+        change = partial(node_writes.unheard, now=self._wallclock())
+        return await self._change_node(step.node, step.uid, step.resource_version, change, "status")
+
+    async def _change_node(
+        self, name: str, uid: str, version: str | None, change: Callable[[Json], Json], part: str | None = None
+    ) -> str:
         """Change the Node as it is now, if it is still the one of this uid and, if one is given, this version."""
         node = await self._client.get(NODES, name)
         found = node["metadata"]["resourceVersion"]
@@ -174,7 +182,9 @@ class Apply:
         if not patch:
             return ""
         patch = conditional(patch, uid, found)
-        return await self._writer.write(lambda: self._client.patch(NODES, name, patch), Kind.NODES, name, found)
+        return await self._writer.write(
+            lambda: self._client.patch(NODES, name, patch, subresource=part), Kind.NODES, name, found
+        )
 
     async def _delete_node(self, step: DeleteNode) -> str:
         name, version = step.node, step.resource_version
@@ -186,7 +196,7 @@ class Apply:
         )
 
     async def _recreate(self, step: Recreate) -> str:
-        body = node_writes.recreated(step.backup, is_machine=self._machines.are_nodes)
+        body = node_writes.recreated(step.backup, self._wallclock(), is_machine=self._machines.are_nodes)
         return await self._writer.write(
             lambda: self._client.create(NODES, body), Kind.NODES, step.backup.name, version_before=None
         )

@@ -6,6 +6,7 @@ one has nothing to change.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from pp_hostd.model.backup import Backup
@@ -18,6 +19,7 @@ from pp_hostd.model.keys import (
     FREEING,
     OUT_OF_SERVICE,
 )
+from pp_hostd.model.moment import render_moment
 from pp_hostd.model.node import condemned_taint, freeing_marker
 
 Json = dict[str, Any]
@@ -49,11 +51,21 @@ def uncordon(node: Json) -> Json:
     return _patch(node, annotations=annotations, spec=spec, taints=taints)
 
 
-def recreated(backup: Backup, *, is_machine: bool) -> Json:
-    """The Node to create. Where Nodes are the machines, the last condemnation's id must stay readable (rule 4)."""
+def recreated(backup: Backup, now: datetime, *, is_machine: bool) -> Json:
+    """The Node to create. Where Nodes are the machines, the last condemnation's id must stay readable (rule 4).
+    Health checks call a Node without conditions healthy, so it says from the start that nobody has heard of it."""
     node = backup.node()
+    node["status"] = {"conditions": [_unheard(now)]}
     node["metadata"]["annotations"].update(_marks(backup, is_machine))
     return node
+
+
+def unheard(node: Json, now: datetime) -> Json:
+    """The patch of the status that gives a Node without a Ready condition a fresh Ready=Unknown."""
+    conditions = _part(node, "status").get("conditions") or []
+    if any(each.get("type") == "Ready" for each in conditions):
+        return {}
+    return {"status": {"conditions": [*conditions, _unheard(now)]}}
 
 
 def complete(node: Json, backup: Backup, *, is_machine: bool) -> Json:
@@ -68,6 +80,18 @@ def complete(node: Json, backup: Backup, *, is_machine: bool) -> Json:
     lost = [taint for taint in backup.spec.get("taints", ()) if _slot(taint) not in tainted]
     spec = _lacking(_part(node, "spec"), kept)
     return _patch(node, labels=labels, annotations=annotations, spec=spec, taints=[*_taints(node), *lost])
+
+
+def _unheard(now: datetime) -> Json:
+    moment = render_moment(now)
+    return {
+        "type": "Ready",
+        "status": "Unknown",
+        "reason": "FreedByPpHostd",
+        "message": "pp-hostd has released the workloads of this node, and its kubelet has not reported since",
+        "lastHeartbeatTime": moment,
+        "lastTransitionTime": moment,
+    }
 
 
 def _marks(backup: Backup, is_machine: bool) -> dict[str, str]:

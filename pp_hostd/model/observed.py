@@ -24,8 +24,9 @@ CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kube
 @frozen
 class NodeSeen:
     """A Node; `subject` is the machine that it names. `freed` and `confirmed` are None where nothing is. `boot` is
-    the one that its kubelet last reported, empty if none. `stretch` changes whenever the watch has shown that
-    another promise binds the host than before, and when it had to begin anew: with the same one there was no gap."""
+    the one that its kubelet last reported, empty if none. `conditioned`: it has a Ready condition, whatever that says.
+    `stretch` changes whenever the watch has shown that another promise binds the host than before, and when it had to
+    begin anew: with the same one there was no gap."""
 
     node: Node
     subject: str | Unreadable
@@ -38,6 +39,7 @@ class NodeSeen:
     finalizers: tuple[str, ...] = ()
     boot: str = ""
     ready: bool = False
+    conditioned: bool = True
     stretch: int = field(default=0, compare=False)
 
     @property
@@ -118,6 +120,7 @@ def _node_seen(node: Node, fields: Fields, machines: str) -> NodeSeen:
     metadata = fields.section("metadata")
     annotations, labels = metadata.section("annotations"), metadata.section("labels")
     taints = [Fields(taint, "a taint") for taint in fields.section("spec").elements("taints")]
+    conditions = tuple(fields.section("status").elements("conditions"))
     confirmed = annotations.anything(CONFIRMED_DEAD) if CONFIRMED_DEAD in annotations else None
     return NodeSeen(
         node=node,
@@ -130,7 +133,8 @@ def _node_seen(node: Node, fields: Fields, machines: str) -> NodeSeen:
         paused=PAUSED_NODE in annotations,
         finalizers=tuple(str(each)[:100] for each in metadata.elements("finalizers")),
         boot=str(fields.section("status").section("nodeInfo").anything("bootID") or ""),
-        ready=any(_is_ready(each) for each in fields.section("status").elements("conditions")),
+        ready=any(_is_ready(each) for each in conditions),
+        conditioned=any(isinstance(each, dict) and each.get("type") == "Ready" for each in conditions),
     )
 
 

@@ -118,6 +118,15 @@ class Complete:
 
 
 @frozen
+class SetUnknown:
+    """Give a Node that has no Ready condition a fresh Ready=Unknown, so that health checks don't call it healthy."""
+
+    node: str
+    uid: str
+    resource_version: str
+
+
+@frozen
 class Clear:
     """Lift the condemnation, and keep its id."""
 
@@ -245,6 +254,7 @@ Remedy = Union[
     FreeWorkloads,
     Recreate,
     Complete,
+    SetUnknown,
     Clear,
     Uncordon,
     DropBackup,

@@ -37,6 +37,7 @@ from pp_hostd.model.remedy import (
     Recreate,
     Remedy,
     RemedyNews,
+    SetUnknown,
     StoreBackup,
     Uncordon,
 )
@@ -115,8 +116,13 @@ class Steps:
         if isinstance(remedy, Complete):
             complete = partial(node_writes.complete, backup=remedy.backup, is_machine=self._cluster.machines_are_nodes)
             return self._change_node(node, remedy.uid, None, complete)
+        if isinstance(remedy, SetUnknown):
+            unheard = partial(node_writes.unheard, now=self._wallclock())
+            return self._change_node(node, remedy.uid, remedy.resource_version, unheard, part="status")
         if isinstance(remedy, Recreate):
-            node_again = node_writes.recreated(remedy.backup, is_machine=self._cluster.machines_are_nodes)
+            node_again = node_writes.recreated(
+                remedy.backup, self._wallclock(), is_machine=self._cluster.machines_are_nodes
+            )
             return self._create(NODES, "", node_again)
         if isinstance(remedy, DropBackup):
             return self._drop_backup(remedy)
@@ -124,7 +130,14 @@ class Steps:
         return self._delete_node(remedy)
 
     def _change_node(
-        self, name: str, uid: str, version: str | None, change: Callable[[Json], Json], *, frees: bool = False
+        self,
+        name: str,
+        uid: str,
+        version: str | None,
+        change: Callable[[Json], Json],
+        *,
+        frees: bool = False,
+        part: str = "",
     ) -> Work:
         api = self._client.api
         node = yield partial(api.store.get, NODES, "", name)
@@ -139,7 +152,7 @@ class Steps:
         patch = {**patch, "metadata": {**patch.get("metadata", {}), "uid": uid, "resourceVersion": found}}
 
         def serve() -> Json:
-            written = api.patch(NODES, "", name, patch)
+            written = api.patch(NODES, "", name, patch, part)
             if frees:
                 self._frees(name, Freed.MARKED)
                 self._client.time.after(EVICTION_SECONDS, partial(self._evict, name))

@@ -13,7 +13,7 @@ from pp_hostd.leader.observe import Kind
 from pp_hostd.model.condemnation import NotRequested, parse_condemnation
 from pp_hostd.model.keys import CONFIRMED_DEAD
 from pp_hostd.model.observed import NodeSeen, parse_node_seen
-from pp_hostd.model.remedy import Complete, Cordon, DeleteNode, MarkFreeing, Recreate, Remedy, Uncordon
+from pp_hostd.model.remedy import Complete, Cordon, DeleteNode, MarkFreeing, Recreate, Remedy, SetUnknown, Uncordon
 from pp_hostd.model.written import Written
 from tests.agent.objects import Home
 from tests.contract.objects import annotate, annotations_of, sample, uid_of, version_of
@@ -25,6 +25,7 @@ Step = Callable[[Json], Remedy]
 CONDITIONAL: dict[str, Step] = {
     "cordon": lambda node: Cordon(node["metadata"]["name"], uid_of(node), version_of(node), 7),
     "mark": lambda node: MarkFreeing(node["metadata"]["name"], uid_of(node), version_of(node), 7, out_of_service=True),
+    "unknown": lambda node: SetUnknown(node["metadata"]["name"], uid_of(node), version_of(node)),
     "delete": lambda node: DeleteNode(node["metadata"]["name"], uid_of(node), version_of(node)),
 }
 ON_THE_PRESENT_VERSION: dict[str, Step] = {
@@ -137,6 +138,29 @@ async def test_a_deleted_node_is_made_anew_without_its_marks(
     assert parse_condemnation(after["metadata"]) == NotRequested(last_id)
     assert uid_of(after) != uid_of(before)
     assert hands.shown[-1] == (Kind.NODES, unique, None)
+
+
+def conditions_of(node: Json) -> list[tuple[str, str]]:
+    return [(each["type"], each["status"]) for each in node.get("status", {}).get("conditions", [])]
+
+
+async def test_a_node_that_is_made_anew_is_unknown_until_its_kubelet_reports(
+    hands: Hands, client: ApiClient, unique: str
+) -> None:
+    backup = backup_of(await create(client, unique))
+    await client.delete(NODES, unique)
+    await hands.done(Recreate(backup))
+    assert conditions_of(await client.get(NODES, unique)) == [("Ready", "Unknown")]
+    assert (await seen(client, unique)).conditioned
+
+
+async def test_a_node_without_a_ready_condition_gets_one_that_says_unknown(
+    hands: Hands, client: ApiClient, unique: str
+) -> None:
+    created = await create(client, unique)
+    assert not (await seen(client, unique)).conditioned
+    await hands.done(CONDITIONAL["unknown"](created))
+    assert conditions_of(await client.get(NODES, unique)) == [("Ready", "Unknown")]
 
 
 async def test_a_node_that_is_there_again_is_not_made_anew(hands: Hands, client: ApiClient, unique: str) -> None:

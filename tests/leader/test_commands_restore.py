@@ -57,6 +57,7 @@ def test_the_node_is_back_with_all_that_it_had_and_our_marks(desk: Desk, machine
     said = desk.run("restore", "lost", "--machines", machines)
     assert (said.code, said.complaint) == (0, "")
     node = desk.world.read(NODES, "lost")
+    assert [(each["type"], each["status"]) for each in node["status"]["conditions"]] == [("Ready", "Unknown")]
     assert node["metadata"]["labels"] == BACKUP.labels
     assert node["metadata"]["annotations"] == {**BACKUP.annotations, FREED: "7", **more}
     assert node["spec"]["providerID"] == "metal3://host-1"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
 
-from pp_hostd.leader.node_writes import complete, cordon, mark_freeing, recreated, uncordon
+from pp_hostd.leader.node_writes import complete, cordon, mark_freeing, recreated, uncordon, unheard
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.keys import (
     CONDEMNATION_ID,
@@ -21,6 +22,7 @@ from pp_hostd.model.keys import (
 Json = dict[str, Any]
 FOREIGN = {"key": "example.com/gpu", "effect": "NoSchedule"}
 ALSO_FOREIGN = {"key": "example.com/gpu", "value": "2", "effect": "NoExecute"}
+NOW = datetime(2026, 3, 1, tzinfo=timezone.utc)
 OURS = {"key": CONDEMNED, "value": "7", "effect": "NoExecute"}
 OUT = {"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}
 
@@ -88,7 +90,7 @@ def test_a_node_without_marks_is_left_alone() -> None:
 )
 def test_a_node_is_made_anew_from_its_backup_with_the_mark_of_the_freed(is_machine: bool, marks: Json) -> None:
     stored = backup(FOREIGN, podCIDR="10.1.0.0/24")
-    made = recreated(stored, is_machine=is_machine)
+    made = recreated(stored, NOW, is_machine=is_machine)
     assert made["metadata"] == {
         "name": "worker",
         "labels": {"zone": "a", "rack": "1"},
@@ -96,6 +98,22 @@ def test_a_node_is_made_anew_from_its_backup_with_the_mark_of_the_freed(is_machi
     }
     assert made["spec"] == {"podCIDR": "10.1.0.0/24", "taints": [FOREIGN]}
     assert stored == backup(FOREIGN, podCIDR="10.1.0.0/24")
+
+
+def test_a_node_is_made_anew_with_a_fresh_word_that_nobody_has_heard_of_it() -> None:
+    (condition,) = recreated(backup(), NOW, is_machine=False)["status"]["conditions"]
+    assert (condition["type"], condition["status"]) == ("Ready", "Unknown")
+    assert condition["lastTransitionTime"] == "2026-03-01T00:00:00Z"
+
+
+def test_only_a_node_without_a_ready_condition_is_said_to_be_unheard_of() -> None:
+    pressure = {"type": "DiskPressure", "status": "False"}
+    patch = unheard({**node(), "status": {"conditions": [pressure]}}, NOW)
+    assert [(each["type"], each["status"]) for each in patch["status"]["conditions"]] == [
+        ("DiskPressure", "False"),
+        ("Ready", "Unknown"),
+    ]
+    assert unheard({**node(), "status": {"conditions": [{"type": "Ready", "status": "False"}]}}, NOW) == {}
 
 
 def test_a_node_that_came_back_gets_what_it_lacks_and_keeps_what_it_has() -> None:
@@ -113,11 +131,11 @@ def test_a_node_that_came_back_gets_what_it_lacks_and_keeps_what_it_has() -> Non
 
 
 def test_a_node_that_lacks_nothing_is_left_alone() -> None:
-    whole = recreated(backup(FOREIGN, podCIDR="10.1.0.0/24"), is_machine=False)
+    whole = recreated(backup(FOREIGN, podCIDR="10.1.0.0/24"), NOW, is_machine=False)
     assert complete(whole, backup(FOREIGN, podCIDR="10.1.0.0/24"), is_machine=False) == {}
 
 
 def test_the_mark_of_an_earlier_condemnation_is_brought_up_to_date_but_an_id_never_lowered() -> None:
-    old = recreated(backup(), is_machine=True)
+    old = recreated(backup(), NOW, is_machine=True)
     old["metadata"]["annotations"].update({FREED: "5", CONDEMNATION_ID: "9"})
     assert complete(old, backup(), is_machine=True) == {"metadata": {"annotations": {FREED: "7"}}}

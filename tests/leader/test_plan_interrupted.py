@@ -19,6 +19,7 @@ from pp_hostd.model.remedy import (
     Inspect,
     MarkFreeing,
     Recreate,
+    SetUnknown,
     Uncordon,
 )
 from pp_hostd.model.written import Written
@@ -231,6 +232,37 @@ def test_a_node_that_comes_back_by_itself_is_completed_and_never_overwritten(ste
     assert node["metadata"]["labels"] == {**LABELS, "zone": "south"}
     assert node["metadata"]["annotations"]["team"] == "blue"
     assert world.condemnation() == NotRequested(1)
+
+
+@KINDS
+def test_a_node_that_comes_back_without_conditions_is_unknown_before_the_condemnation_is_lifted(machines: str) -> None:
+    world = after_steps(len(CERTAIN) + 3, machines)
+    world.api.put("nodes", HOST, {"metadata": {"name": HOST, "labels": {"kubernetes.io/hostname": "x"}}})
+    world.run(world.given_back)
+    back = [Complete, SetUnknown, Clear, DropBackup]
+    expected = [kind for kind in back if machines != "node" or kind is not Clear]
+    assert [type(step) for step in world.steps()[-len(expected) :]] == expected
+    assert world.ready() == "Unknown"
+
+
+def test_a_kubelet_that_reports_before_the_node_is_called_unknown_keeps_its_word() -> None:
+    world = after_steps(len(CERTAIN) + 3)
+    world.api.put("nodes", HOST, {"metadata": {"name": HOST, "labels": {"kubernetes.io/hostname": "x"}}})
+    world.run(lambda: bool(world.steps(Complete)))
+    world.driver.turn()
+    assert isinstance(world.under_way[0][1], SetUnknown)
+    world.api.patch("nodes", HOST, {"status": {"conditions": [{"type": "Ready", "status": "True"}]}})
+    world.run(world.given_back)
+    assert not world.steps(SetUnknown)
+    assert world.ready() == "True"
+
+
+@KINDS
+def test_a_node_that_is_made_anew_is_unknown_from_the_start(machines: str) -> None:
+    world = after_steps(len(CERTAIN) + 4, machines)
+    assert world.ready() == "Unknown"
+    world.run(world.given_back)
+    assert not world.steps(SetUnknown)
 
 
 def test_a_node_that_comes_back_just_before_it_is_made_anew_is_completed() -> None:

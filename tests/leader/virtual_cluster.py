@@ -46,6 +46,7 @@ from pp_hostd.model.remedy import (
     RemedyNews,
     SetFinalizer,
     SetPhase,
+    SetUnknown,
     StoreBackup,
     SwitchOff,
     SwitchOn,
@@ -86,6 +87,7 @@ class VirtualCluster:
             Clear: self._clear,
             Uncordon: self._uncordon,
             Complete: self._complete,
+            SetUnknown: self._set_unknown,
             Recreate: self._recreate,
             StoreBackup: self._store_backup,
             DropBackup: self._drop_backup,
@@ -235,10 +237,13 @@ class VirtualCluster:
         change = node_writes.complete(node, step.backup, is_machine=self.api.machines == "node")
         self.api.patch("nodes", step.backup.name, change)
 
+    def _set_unknown(self, step: SetUnknown) -> None:
+        self.api.patch("nodes", step.node, node_writes.unheard(self._current(step), SINCE))
+
     def _recreate(self, step: Recreate) -> None:
         if self.api.get("nodes", step.backup.name) is not None:
             raise Conflict(f"Node {step.backup.name}")
-        body = node_writes.recreated(step.backup, is_machine=self.api.machines == "node")
+        body = node_writes.recreated(step.backup, SINCE, is_machine=self.api.machines == "node")
         self.api.put("nodes", step.backup.name, body)
 
     def _store_backup(self, step: StoreBackup) -> None:
@@ -301,7 +306,7 @@ class VirtualCluster:
         if "deletionTimestamp" in metadata and not metadata.get("finalizers"):
             self.api.put(kind, name, None)
 
-    def _current(self, remedy: Cordon | MarkFreeing | DeleteNode) -> Json:
+    def _current(self, remedy: Cordon | MarkFreeing | DeleteNode | SetUnknown) -> Json:
         return self.api.matching("nodes", remedy.node, remedy.uid, remedy.resource_version)
 
     def _store(self, name: str, data: Json, version: str | None) -> None:

@@ -156,7 +156,8 @@ class World(VirtualCluster):
     def kubelet_registers(self) -> None:
         """A restarted kubelet makes its Node, if that is missing, with its own labels only."""
         if self.api.get("nodes", HOST) is None:
-            status = {"addresses": [{"type": "InternalIP", "address": "10.0.0.1"}]}
+            ready, address = {"type": "Ready", "status": "True"}, {"type": "InternalIP", "address": "10.0.0.1"}
+            status = {"addresses": [address], "conditions": [ready]}
             metadata = {"name": HOST, "labels": {"kubernetes.io/hostname": "x"}}
             self.api.put("nodes", HOST, {"metadata": metadata, "status": status})
 
@@ -217,6 +218,11 @@ class World(VirtualCluster):
         metadata, spec = node.get("metadata", {}), node.get("spec", {})
         has = metadata.get("labels") == LABELS and metadata["annotations"].get("team") == "blue"
         return has and spec == {**SPEC, "taints": [TAINT]} and self.node(HOST).subject == self.subject
+
+    def ready(self) -> str:
+        """What its Ready condition says; empty if it has none."""
+        conditions = ((self.api.get("nodes", HOST) or {}).get("status") or {}).get("conditions") or ()
+        return next((str(each["status"]) for each in conditions if each["type"] == "Ready"), "")
 
     def held(self, seconds: float = 300.0) -> str:
         """What people are told when so much time has passed and nothing was freed."""

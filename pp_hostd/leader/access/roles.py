@@ -36,6 +36,7 @@ def leader_roles(machines: str, flows: Collection[GrantedFlow] = ONLY_POISON_PIL
     kind, more = MACHINES[machines][0], set(flows) - {GrantedFlow.POISON_PILL}
     everywhere = [
         _rule(NODES, f"{READ} create patch delete"),
+        _status_rule(NODES),  # Ready=Unknown of a Node that came back without conditions
         *([] if kind is NODES else [_rule(kind, f"{READ} patch delete" if more else f"{READ} patch")]),
         *([_rule(BARE_METAL_HOSTS, f"{READ} patch")] if GrantedFlow.POWER_CYCLE in flows else []),
         *(_for_remediations(kind) if GrantedFlow.EXTERNAL_REMEDIATION in flows else []),

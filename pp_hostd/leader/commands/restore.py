@@ -27,7 +27,7 @@ def restore(arguments: Namespace) -> int:
     with closing(Administrator(arguments.kubeconfig)) as administrator:
         backup = _backup(administrator, name)
         _check(administrator, backup, is_machine)
-        if not administrator.create(NODES, node_writes.recreated(backup, is_machine=is_machine)):
+        if not administrator.create(NODES, node_writes.recreated(backup, now(), is_machine=is_machine)):
             raise UserError(f"Node {name} has just come back by itself", f"See: pp-leader explain {name}")
         said = f"Node {name} is back, as it was before condemnation {backup.id}. "
         if arguments.drop_backup:

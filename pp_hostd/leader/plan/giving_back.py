@@ -12,7 +12,7 @@ from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.keys import NAMESPACE, backup_name
 from pp_hostd.model.observed import BackupSeen, NodeSeen
 from pp_hostd.model.record import Unreadable
-from pp_hostd.model.remedy import Clear, Complete, DropBackup, Freeing, FreeWorkloads, Recreate, Uncordon
+from pp_hostd.model.remedy import Clear, Complete, DropBackup, Freeing, FreeWorkloads, Recreate, SetUnknown, Uncordon
 
 
 def given_back(view: View) -> Course | None:
@@ -39,6 +39,9 @@ def _after_deletion(view: View, stored: BackupSeen, backup: Backup) -> Course:
         return view.does(Stage.GIVING_BACK, Recreate(backup), f"{why}: makes its Node anew")
     if seen.freed != backup.id:
         return view.does(Stage.GIVING_BACK, Complete(backup, seen.node.uid), "completes the Node that came back")
+    if not seen.conditioned:  # before whoever asked for it looks at the Node again
+        unknown = SetUnknown(view.name, seen.node.uid, seen.node.resource_version)
+        return view.does(Stage.GIVING_BACK, unknown, "the Node that came back reports nothing: sets Ready=Unknown")
     clear = _clear(view, backup.id)
     if clear is not None:
         return clear
