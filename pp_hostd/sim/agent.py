@@ -37,7 +37,7 @@ from pp_hostd.sim.host import Boot, Host
 from pp_hostd.sim.objects import Objects
 from pp_hostd.sim.question import Answered, AskPeer, Question, ask
 from pp_hostd.sim.stream import Stream
-from pp_hostd.sim.truth import Truth
+from pp_hostd.sim.truth import A_MOMENT, Truth
 from pp_hostd.timing import peer_read_seconds
 
 SYNC_SECONDS = 0.5
@@ -168,6 +168,8 @@ class Agent:
         if late_seconds:
             self._on_false_proof(f"{self._host.name} feeds by a proof dated {late_seconds:.2f} s too late")
         lived = 0.0 if memory.proof is None else self.clock() - memory.proof.at
+        if lived > self._boot.self_timeout_seconds + A_MOMENT:
+            self._on_false_proof(f"{self._host.name} feeds {lived:.2f} s after its last proof")
         self.feeding.feed(lived, self._life_seconds)
 
     def _life_seconds(self) -> float:

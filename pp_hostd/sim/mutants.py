@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from pp_hostd.sim.mutant import Mutant
 from pp_hostd.sim.mutants_of_host import MUTANTS_OF_HOST
 from pp_hostd.sim.mutants_of_leader import MUTANTS_OF_LEADER
 
 MUTANTS = (*MUTANTS_OF_HOST, *MUTANTS_OF_LEADER)
+
+
+def mutant_called(name: str) -> Mutant:
+    (found,) = [mutant for mutant in MUTANTS if mutant.name == name]
+    return found

@@ -39,7 +39,7 @@ def run(schedule: Schedule, settings: Settings) -> Outcome:
         lambda who, what: story.append((world.time.now, who, what)),
         schedule.cluster,
     )
-    invariants = Invariants(world)
+    invariants = Invariants(world, schedule.spared)
     Play(world, schedule)
     world.begin()
     violation = kind = ""

@@ -32,7 +32,7 @@ class Trouble:
 
 @frozen
 class Schedule:
-    """`seed` also decides what chance does on the way: delays, losses, dice."""
+    """`seed` also decides what chance does on the way: delays, losses, dice. The `spared` must not reset themselves."""
 
     seed: int
     nodes: int
@@ -40,3 +40,4 @@ class Schedule:
     healed_at: float = HEALED_AT
     end_at: float = END_AT
     cluster: Cluster = PLAIN
+    spared: tuple[str, ...] = ()

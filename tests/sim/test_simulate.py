@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from pp_hostd.sim.mutants import MUTANTS
-from pp_hostd.sim.scenarios import SCENARIOS
+from pp_hostd.sim.named_days import DAYS
 
 COMMAND = [str(Path(sys.executable).with_name("pp-hostd")), "simulate"]
 SMALL = ("--nodes", "3", "--jobs", "2")
@@ -195,18 +195,39 @@ def test_a_story_as_json_has_its_troubles_and_its_events() -> None:
     assert answer["story"][0] == {"at_seconds": 0.0, "who": "node-1", "what": "boots"}
 
 
-def test_an_unknown_scenario_is_answered_with_the_known_ones() -> None:
-    complaint = refused("--scenario", "switch-outrage")
+# Days that have a name.
+
+
+def test_an_unknown_day_is_answered_with_the_known_ones() -> None:
+    complaint = refused("--day", "switch-outrage")
     assert "did you mean switch-outage?" in complaint
-    assert f"There are: {', '.join(SCENARIOS)}" in complaint
-    assert [each["scenario"] for each in told("--scenario")] == list(SCENARIOS)
+    assert f"There are: {', '.join(DAYS)}" in complaint
 
 
-def test_a_scenario_is_told() -> None:
-    result = simulate("--scenario", "flapping-host", "--seed", "1")
-    assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout.startswith("flapping-host: one host's link goes down and up")
-    assert "TROUBLE: cut off: node-5\n" in result.stdout
+def test_the_days_are_listed_each_with_a_sentence() -> None:
+    listed = told("--days")
+    assert {each["day"]: each["about"] for each in listed} == {name: day.about for name, day in DAYS.items()}
+    rows = simulate("--days").stdout.splitlines()
+    assert [row.split()[0] for row in rows[1:] if not row.startswith(" ")] == list(DAYS)
+
+
+def test_a_day_is_told_and_is_the_same_each_time() -> None:
+    first, second = simulate("--day", "flapping-host"), simulate("--day", "flapping-host")
+    assert (first.returncode, first.stderr) == (0, "")
+    assert first.stdout.startswith("flapping-host: one host's link goes down and up")
+    assert "TROUBLE: cut off: node-5\n" in first.stdout
+    assert first.stdout.splitlines()[-1].endswith("; every promise held")
+    assert first.stdout == second.stdout
+
+
+def test_a_day_without_its_rule_ends_in_the_promise_that_it_breaks() -> None:
+    result = simulate("--day", "flapping-host", "--without-its-rule")
+    assert (result.returncode, result.stderr) == (1, "")
+    assert "Rule 11 is taken out: the committed record needs no wait\n" in result.stdout
+    assert "VIOLATION: two copies: node-5" in result.stdout
+    answer = json.loads(simulate("--day", "flapping-host", "--without-its-rule", "--json").stdout)
+    assert answer["without"] == DAYS["flapping-host"].without.name
+    assert answer["violation"].startswith("two copies: ")
 
 
 # Mutants.
@@ -231,8 +252,10 @@ def test_each_mutant_is_hunted_and_one_that_escapes_is_a_failure() -> None:
         ("--jobs", "x"),
         ("--replay", "1", "--mutants"),
         ("--replay", "1", "--seed", "2"),
-        ("--scenario", "split", "--schedules", "2"),
+        ("--day", "split", "--schedules", "2"),
+        ("--days", "--seed", "2"),
+        ("--without-its-rule",),
     ],
 )
 def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...]) -> None:
-    assert arguments[0].lstrip("-") in refused(*arguments).splitlines()[-1]
+    assert arguments[0].lstrip("-") in refused(*arguments)

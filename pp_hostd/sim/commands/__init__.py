@@ -14,6 +14,13 @@ NODES = 15
 MOST_NODES = 500
 MOST_SEED = 10**15
 MOST_JOBS = 1024
+_MODULES = {"days": "day"}
+_IDLE = {
+    "replay": ("seed", "schedules", "jobs"),
+    "day": ("schedules", "jobs"),
+    "days": ("seed", "schedules", "nodes", "jobs"),
+}
+"""Options that would change nothing beside another one."""
 
 
 def add(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
@@ -32,6 +39,11 @@ def add(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
         "--settings", metavar="FILE", help=f"as check-config reads it, such as {config_path} (default: every default)"
     )
     _add_kinds(parser)
+    parser.add_argument(
+        "--without-its-rule",
+        action="store_true",
+        help="with --day: take the rule out that this day is about; a promise must break then (exit code 1)",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(command=_simulate)
 
@@ -47,13 +59,13 @@ def _add_size(parser: argparse.ArgumentParser) -> None:
         "--seed",
         metavar="S",
         type=_whole(0, MOST_SEED),
-        help="that of the first, the next has S + 1 (default: by chance)",
+        help="that of the first, the next has S + 1 (default: by chance; with --day 1)",
     )
     parser.add_argument(
         "--nodes",
         metavar="N",
         type=_whole(2, MOST_NODES),
-        help=f"each cluster has 2 to N nodes (default: {NODES}); with --scenario N (default: the scenario's)",
+        help=f"each cluster has 2 to N nodes (default: {NODES}); with --day N (default: the day's)",
     )
     parser.add_argument(
         "--jobs", metavar="N", type=_whole(1, MOST_JOBS), help="so many processes (default: one for each CPU)"
@@ -68,9 +80,8 @@ def _add_kinds(parser: argparse.ArgumentParser) -> None:
     kinds.add_argument(
         "--replay", metavar="SEED", type=_whole(0, MOST_SEED), help="tell the story of one schedule, event by event"
     )
-    kinds.add_argument(
-        "--scenario", metavar="NAME", nargs="?", const="", help="tell the story of a bad day that has a name; list them"
-    )
+    kinds.add_argument("--days", action="store_true", help="list the bad days that have a name")
+    kinds.add_argument("--day", metavar="NAME", help="tell the story of the bad day that has this name")
     kinds.add_argument(
         "--mutants", action="store_true", help="take each safety rule out, and see whether that is noticed"
     )
@@ -92,16 +103,20 @@ def _simulate(arguments: argparse.Namespace) -> int:
         kind = "mutants"
     elif arguments.replay is not None:
         kind = "replay"
-    elif arguments.scenario is not None:
-        kind = "scenario"
+    elif arguments.days:
+        kind = "days"
+    elif arguments.day is not None:
+        kind = "day"
     _refuse_idle(arguments, kind)
-    code: int = getattr(import_module(f"pp_hostd.sim.commands.{kind}"), kind)(arguments)
+    module = import_module(f"pp_hostd.sim.commands.{_MODULES.get(kind, kind)}")
+    code: int = getattr(module, kind)(arguments)
     return code
 
 
 def _refuse_idle(arguments: argparse.Namespace, kind: str) -> None:
     """An option that would change nothing was given for a reason."""
-    idle = {"replay": ("seed", "schedules", "jobs"), "scenario": ("schedules", "jobs")}.get(kind, ())
-    for option in idle:
+    for option in _IDLE.get(kind, ()):
         if getattr(arguments, option) is not None:
-            raise UserError(f"--{kind} is about one schedule, so --{option} has no place beside it")
+            raise UserError(f"--{kind} has no use for --{option}, and nothing was played", "Leave one of the two out.")
+    if arguments.without_its_rule and kind != "day":
+        raise UserError("--without-its-rule wants --day NAME beside it", "pp-hostd simulate --days lists the names.")

@@ -1,0 +1,137 @@
+"""Bad days that have a name: a cluster, its troubles, and the rule that the day is about."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+from pp_hostd.frozen import frozen
+from pp_hostd.model.settings import Settings
+from pp_hostd.sim.cluster import PLAIN, Cluster
+from pp_hostd.sim.mutant import Mutant, taken_out
+from pp_hostd.sim.mutants import mutant_called
+from pp_hostd.sim.mutants_of_days import OUTAGE_CONDEMNS
+from pp_hostd.sim.run import Outcome, run
+from pp_hostd.sim.schedule import Schedule, Trouble
+
+RACK = 4
+"""So many hosts are in one."""
+SETTLED_SECONDS = 120.0
+"""After all is healed: by then everybody is back."""
+BEGIN = 30.0
+"""By then everybody is well, and somebody leads."""
+MINUTE = 60.0
+HOUR = 60 * MINUTE
+
+Names = tuple[str, ...]
+
+
+@frozen
+class NamedDay:
+    """`nodes` is the default size of its cluster. `without` takes out the rule that the day is about. The hosts that
+    `spared` returns must not reset themselves on this day."""
+
+    about: str
+    nodes: int
+    troubles: Callable[[Names], list[Trouble]]
+    without: Mutant
+    spared: Callable[[Names], Names] = lambda _: ()
+    cluster: Cluster = PLAIN
+
+    def schedule(self, seed: int, nodes: int | None = None) -> Schedule:
+        names = tuple(f"node-{number}" for number in range(1, (nodes or self.nodes) + 1))
+        troubles = sorted(self.troubles(names), key=lambda trouble: trouble.at)
+        healed_at = max(trouble.at + trouble.seconds for trouble in troubles) + 1
+        end_at = healed_at + SETTLED_SECONDS
+        return Schedule(seed, len(names), tuple(troubles), healed_at, end_at, self.cluster, self.spared(names))
+
+    def played(self, settings: Settings, seed: int, nodes: int | None = None, *, without_rule: bool = False) -> Outcome:
+        """The outcome of this day, with all rules or without the one that it is about."""
+        schedule = self.schedule(seed, nodes)
+        if not without_rule:
+            return run(schedule, settings)
+        with taken_out(self.without):
+            return run(schedule, settings)
+
+
+def _all(names: Names) -> Names:
+    return names
+
+
+def _switch_outage(names: Names) -> list[Trouble]:
+    return [Trouble(BEGIN, "cut off", (name,), MINUTE) for name in names]
+
+
+def _rolling_reboot(names: Names) -> list[Trouble]:
+    """Nobody may be reset: each host is requested while it boots, and has started nothing then."""
+    failures = [Trouble(BEGIN + number * MINUTE, "power fails", (name,)) for number, name in enumerate(names)]
+    return failures + [Trouble(failure.at + 2, "request", failure.who) for failure in failures]
+
+
+def _control_plane_outage(names: Names) -> list[Trouble]:
+    return [Trouble(BEGIN, "API stops", names, HOUR)]
+
+
+def _racks_lost(names: Names) -> list[Trouble]:
+    """Their hosts still reach each other within a rack, and are requested, in vain, until the racks are back."""
+    racks = [names[first : first + RACK] for first in range(0, len(names), RACK)]
+    lost = racks[-max(1, round(0.3 * len(racks))) :]
+    cuts = [Trouble(BEGIN, "split", rack, 3 * MINUTE) for rack in lost]
+    return cuts + [Trouble(BEGIN + 30, "request", (name,)) for rack in lost for name in rack]
+
+
+def _split(names: Names) -> list[Trouble]:
+    """One half has a single server of the API, so no quorum; in each half one host is requested."""
+    here = names[len(names) // 2 :]
+    requests = [Trouble(BEGIN + 30, "request", (name,)) for name in (here[-1], names[0])]
+    return [Trouble(BEGIN, "split", here, 3 * MINUTE, part=0.25), *requests]
+
+
+def _flapping_host(names: Names) -> list[Trouble]:
+    host = names[-1:]
+    cuts = [Trouble(BEGIN + 12 * number, "cut off", host, 3.0 + number % 9) for number in range(15)]
+    return [*cuts, Trouble(BEGIN + 40, "request", host)]
+
+
+def _upgrade(names: Names) -> list[Trouble]:
+    """One agent after the other, and the leaders, while the API is slow, packets are lost, and a host dies."""
+    agents = [Trouble(BEGIN + 5 * number, "agent stops", (name,), 3.0) for number, name in enumerate(names)]
+    leaders = [Trouble(BEGIN + 20 * number, "leader is killed", names[:1], part=number / 3) for number in range(3)]
+    whole = 5.0 * len(names)
+    load = [
+        Trouble(BEGIN, "API browns out", names[:1], whole),
+        Trouble(BEGIN, "packets are lost", names[:1], whole, 0.1),
+    ]
+    death = [Trouble(BEGIN + whole / 3, "power fails", names[-1:]), Trouble(BEGIN + whole / 2, "request", names[-1:])]
+    return agents + leaders + load + death
+
+
+_UNBOUNDED = mutant_called("the watchdog is fed whatever the judgement")
+_UNGATED = mutant_called("the kubelet does not wait for the gate")
+
+DAYS = {
+    "switch-outage": NamedDay("the switch between all hosts is dead for a minute", 7, _switch_outage, _UNBOUNDED),
+    "rolling-reboot": NamedDay(
+        "one host after the other is rebooted, a minute apart, and each is requested while it boots",
+        7,
+        _rolling_reboot,
+        _UNGATED,
+        _all,
+    ),
+    "control-plane-outage": NamedDay("the API is dead for an hour", 7, _control_plane_outage, OUTAGE_CONDEMNS, _all),
+    "racks-lost": NamedDay("30 % of the racks are cut off, and their hosts are requested", 40, _racks_lost, _UNBOUNDED),
+    "split": NamedDay(
+        "the network is split in the middle, and so is the API",
+        8,
+        _split,
+        mutant_called("half of the nodes are enough for an outage"),
+    ),
+    "flapping-host": NamedDay(
+        "one host's link goes down and up, and the host is requested",
+        5,
+        _flapping_host,
+        mutant_called("the committed record needs no wait"),
+    ),
+    "upgrade": NamedDay(
+        "agents and leaders are restarted under load, and a host dies", 9, _upgrade, mutant_called("a restart forgets")
+    ),
+}
