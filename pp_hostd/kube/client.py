@@ -8,6 +8,7 @@ from typing import Any, Callable
 from urllib.parse import urlencode
 
 from pp_hostd.frozen import frozen
+from pp_hostd.kube.certificate import Certificate
 from pp_hostd.kube.connection import Connection
 from pp_hostd.kube.kubeconfig import Kubeconfig
 from pp_hostd.kube.outcome import ApiError, Garbage, Outcome
@@ -57,6 +58,15 @@ class ApiClient:
     def close(self) -> None:
         """Drop the kept connections. The client can be used again."""
         self._transport.close()
+
+    def use(self, kubeconfig: Kubeconfig) -> None:
+        """Take another kubeconfig for the next exchange; KubeconfigError, and no change, if it can't be used."""
+        self._transport.use(kubeconfig)
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """The client certificate in use; None without one."""
+        return self._transport.certificate
 
     @property
     def requests(self) -> int:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import ssl
 import time
+from dataclasses import field
 from datetime import datetime, timezone
 from typing import Callable
 
 from pp_hostd.errors import UserError
 from pp_hostd.frozen import frozen
-from pp_hostd.kube.certificate import expiry
+from pp_hostd.kube.certificate import Certificate, parse_certificate
 from pp_hostd.kube.kubeconfig import Kubeconfig, KubeconfigError, Material
+from pp_hostd.model.identities import enrolment
 
 Signature = tuple[tuple[int, ...], ...]
 
@@ -22,6 +24,19 @@ class Identity:
 
     context: ssl.SSLContext
     token: str
+    certificate: Certificate | None = None
+    """The client certificate that the context shows; None if it shows none."""
+
+
+@frozen
+class Pair:
+    """A client certificate and its key as they were read, and where they stand."""
+
+    certificate: Certificate
+    place: str
+    key_place: str
+    pem: str
+    key_pem: str = field(repr=False)
 
 
 class Credentials:
@@ -31,24 +46,28 @@ class Credentials:
         self._kubeconfig = kubeconfig
         self._wallclock = wallclock
         self._tls_files = _paths(kubeconfig.authority, kubeconfig.certificate, kubeconfig.key)
+        self._tls_files += (kubeconfig.renewed,) if kubeconfig.renewed else ()
         self._token_files = _paths(kubeconfig.token)
         # Signatures are taken before reading: a file that changes in between is read once more, never missed.
-        self._tls_signature, self._token_signature = _signature(self._tls_files), _signature(self._token_files)
-        self._identity = Identity(self._read_context(), self._read_token())
+        self._tls_signature, self._token_signature = signature(self._tls_files), signature(self._token_files)
         self.trouble = ""
+        context, certificate = self._read_context()
+        self._identity = Identity(context, self._read_token(), certificate)
 
     def current(self) -> Identity:
         """The identity for the next exchange. `trouble` says what keeps newer files from being used, if anything."""
-        tls, token = _signature(self._tls_files), _signature(self._token_files)
+        tls, token = signature(self._tls_files), signature(self._token_files)
         if (tls, token) == (self._tls_signature, self._token_signature):
             return self._identity
+        before, self.trouble = self._identity, ""
         try:
-            context = self._identity.context if tls == self._tls_signature else self._read_context()
-            self._identity = Identity(context, self._read_token())
+            same = tls == self._tls_signature
+            context, certificate = (before.context, before.certificate) if same else self._read_context()
+            self._identity = Identity(context, self._read_token(), certificate)
         except UserError as error:
             self.trouble = error.message
         else:
-            self._tls_signature, self._token_signature, self.trouble = tls, token, ""
+            self._tls_signature, self._token_signature = tls, token
         return self._identity
 
     def _read_token(self) -> str:
@@ -63,7 +82,7 @@ class Credentials:
             raise KubeconfigError(f"{_named(material)} is not a token", "Allowed: one line of ASCII without spaces.")
         return token
 
-    def _read_context(self) -> ssl.SSLContext:
+    def _read_context(self) -> tuple[ssl.SSLContext, Certificate | None]:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         authority = self._kubeconfig.authority
@@ -74,29 +93,54 @@ class Credentials:
                 context.load_verify_locations(cadata=_pem(authority))
             except (ssl.SSLError, ValueError) as error:
                 raise KubeconfigError(f"{_named(authority)} is no certificate authority: {_plain(error)}") from None
-        if self._kubeconfig.certificate is not None and self._kubeconfig.key is not None:
-            self._load_pair(context, self._kubeconfig.certificate, self._kubeconfig.key)
-        return context
+        if self._kubeconfig.certificate is None or self._kubeconfig.key is None:
+            return context, None
+        enrolled = _pair(self._kubeconfig.certificate, self._kubeconfig.key)
+        return context, self._load_pair(context, self._newest(enrolled))
 
-    def _load_pair(self, context: ssl.SSLContext, certificate: Material, key: Material) -> None:
-        pem, key_pem = _pem(certificate), _pem(key)
+    def _newest(self, enrolled: Pair) -> Pair:
+        """The pair of the kubeconfig, or the renewed one if that speaks for the same user and was made later.
+
+        A renewed pair that can't be used is left alone, and `trouble` says why.
+        """
+        path = self._kubeconfig.renewed
+        if not path or not os.path.lexists(path):
+            return enrolled
+        material = Material("the renewed certificate", path=path)
         try:
-            ends = expiry(pem)
-        except ValueError as error:
-            raise KubeconfigError(f"{_named(certificate)} {error}") from None
-        now = datetime.fromtimestamp(self._wallclock(), timezone.utc)
+            renewed = _pair(material, material)
+            _load_chain(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), renewed.pem, renewed.key_pem)
+        except (UserError, ssl.SSLError) as error:
+            why = error.message if isinstance(error, UserError) else f"{path}: {_plain(error)}"
+            self.trouble = f"{why}; the certificate of {self._kubeconfig.path} is used instead"
+            return enrolled
+        ours = renewed.certificate.subject == enrolled.certificate.subject
+        return renewed if ours and renewed.certificate.begins > enrolled.certificate.begins else enrolled
+
+    def _load_pair(self, context: ssl.SSLContext, pair: Pair) -> Certificate:
+        ends, now = pair.certificate.ends, datetime.fromtimestamp(self._wallclock(), timezone.utc)
         if ends <= now:
             raise KubeconfigError(
-                f"{_named(certificate)}: the client certificate expired at {ends:%Y-%m-%d %H:%M:%S}Z",
-                f"This host's clock says {now:%Y-%m-%d %H:%M:%S}Z. Renew the certificate, or set the clock.",
+                f"{pair.place}: the client certificate expired at {ends:%Y-%m-%d %H:%M:%S}Z",
+                f"This host's clock says {now:%Y-%m-%d %H:%M:%S}Z. If that is right, an administrator renews it with "
+                f"`{enrolment(pair.certificate.subject.user)}`.",
             )
         try:
-            _load_chain(context, pem, key_pem)
+            _load_chain(context, pair.pem, pair.key_pem)
         except ssl.SSLError as error:
             raise KubeconfigError(
-                f"{_named(key)} can't be used with the client certificate: {_plain(error)}",
+                f"{pair.key_place} can't be used with the client certificate: {_plain(error)}",
                 "Allowed: the private key of that certificate, in PEM and not encrypted.",
             ) from None
+        return pair.certificate
+
+
+def _pair(certificate: Material, key: Material) -> Pair:
+    pem, key_pem = _pem(certificate), _pem(key)
+    try:
+        return Pair(parse_certificate(pem), _named(certificate), _named(key), pem, key_pem)
+    except ValueError as error:
+        raise KubeconfigError(f"{_named(certificate)} {error}") from None
 
 
 def _load_chain(context: ssl.SSLContext, pem: str, key_pem: str) -> None:
@@ -117,7 +161,7 @@ def _paths(*materials: Material | None) -> tuple[str, ...]:
     return tuple(material.path for material in materials if material is not None and material.path)
 
 
-def _signature(paths: tuple[str, ...]) -> Signature:
+def signature(paths: tuple[str, ...]) -> Signature:
     """What changes when a file is replaced or rewritten; a file that is missing has none."""
     found: list[tuple[int, ...]] = []
     for path in paths:

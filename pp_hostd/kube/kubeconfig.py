@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from pp_hostd.errors import UserError
@@ -59,12 +60,41 @@ class Kubeconfig:
     certificate: Material | None
     key: Material | None
     token: Material | None
+    renewed: str = ""
+    """Where a daemon keeps the certificate and key that it has renewed, in one file; empty if it does not renew."""
 
 
 def load(path: str, servers: Sequence[str] = ()) -> Kubeconfig:
     """Read the kubeconfig at `path`; `servers` are further API servers of the same cluster, tried in turn."""
-    path = os.path.abspath(path)
-    document = _Node(path, "", _parse(path, read_whole(path, LIMIT_BYTES)))
+    path = _absolute(path)
+    with _named_errors(path):
+        value = yaml_document.parse(read_whole(path, LIMIT_BYTES))
+    return _kubeconfig(path, value, servers)
+
+
+async def load_aside(path: str, servers: Sequence[str] = ()) -> Kubeconfig:
+    """The same in an event loop that must not wait for it."""
+    path = _absolute(path)
+    with _named_errors(path):
+        value = await yaml_document.parse_aside(read_whole(path, LIMIT_BYTES))
+    return _kubeconfig(path, value, servers)
+
+
+def _absolute(path: str) -> str:
+    return os.path.abspath(path)
+
+
+@contextlib.contextmanager
+def _named_errors(path: str) -> Iterator[None]:
+    try:
+        yield
+    except yaml_document.YamlError as error:
+        line = f", line {error.line}" if error.line else ""
+        raise KubeconfigError(f"{path}{line}: is not YAML: {error.reason}") from None
+
+
+def _kubeconfig(path: str, value: Any, servers: Sequence[str]) -> Kubeconfig:
+    document = _Node(path, "", value)
     context = document.named("contexts", document.text("current-context"), "context")
     cluster = document.named("clusters", context.text("cluster"), "cluster")
     user = document.named("users", context.text("user"), "user")
@@ -96,14 +126,6 @@ def endpoint(url: str, place: str) -> Endpoint:
         hint = "Allowed: https://HOST[:PORT][/PATH]"
         raise KubeconfigError(f"{place}: {url!r} is not the URL of an API server", hint)
     return found
-
-
-def _parse(path: str, data: bytes) -> Any:
-    try:
-        return yaml_document.parse(data)
-    except yaml_document.YamlError as error:
-        line = f", line {error.line}" if error.line else ""
-        raise KubeconfigError(f"{path}{line}: is not YAML: {error.reason}") from None
 
 
 @frozen

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
 import sys
 from collections.abc import Sequence
 
-from pp_hostd.kube.deadline import Deadline, TimedOut
+from pp_hostd.kube.child import answer_of
+from pp_hostd.kube.deadline import TimedOut
 from pp_hostd.model.address import is_address
 
 FRESH_SECONDS = 60.0
@@ -48,52 +47,8 @@ class Resolver:
 
 
 async def _ask_child(command: list[str], deadline_seconds: float) -> list[str]:
-    child = subprocess.Popen(  # noqa: ASYNC220  (asyncio's own would start a thread per child on Python 3.9 to 3.11)
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-    assert child.stdout is not None
-    try:
-        with Deadline(deadline_seconds):
-            answer = await _read_to_end(child.stdout.fileno())
-    finally:
-        child.kill()  # it has nothing more to say, whether it answered or not
-        child.stdout.close()
-        await _reap(child)
+    answer = await answer_of(command, deadline_seconds, MAX_ANSWER_BYTES)
     found = [line for line in answer.decode("ascii", "replace").split("\n") if is_address(line)]
     if not found:
         raise OSError("no such name")
     return found
-
-
-async def _read_to_end(descriptor: int) -> bytes:
-    loop = asyncio.get_running_loop()
-    os.set_blocking(descriptor, False)
-    parts: list[bytes] = []
-    while sum(map(len, parts)) < MAX_ANSWER_BYTES:
-        readable: asyncio.Future[None] = loop.create_future()
-        loop.add_reader(descriptor, _wake, readable)
-        try:
-            await readable
-        finally:
-            loop.remove_reader(descriptor)
-        data = os.read(descriptor, 4096)
-        if not data:
-            break
-        parts.append(data)
-    return b"".join(parts)
-
-
-def _wake(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
-
-
-async def _reap(child: subprocess.Popen[bytes]) -> None:
-    """Collect a killed child; one that the kernel does not give back yet is left to subprocess to collect later."""
-    for _ in range(20):
-        if child.poll() is not None:
-            return
-        await asyncio.sleep(0.01)

@@ -15,6 +15,7 @@ from pp_hostd import __version__
 from pp_hostd.frozen import frozen
 from pp_hostd.kube import failure
 from pp_hostd.kube.backoff import Rest, Unanswered
+from pp_hostd.kube.certificate import Certificate
 from pp_hostd.kube.connection import Connection, Head
 from pp_hostd.kube.credentials import Credentials, Identity
 from pp_hostd.kube.deadline import Deadline, TimedOut
@@ -98,6 +99,12 @@ class Transport:
             attempt.connection = None
             return connection
 
+    def use(self, kubeconfig: Kubeconfig) -> None:
+        """Take another kubeconfig for the next exchange; KubeconfigError, and no change, if it can't be used."""
+        self._credentials = Credentials(kubeconfig)
+        self._endpoints, self._server_name = kubeconfig.endpoints, kubeconfig.tls_server_name
+        self.close()
+
     def close(self) -> None:
         """Drop the idle connections."""
         while self._idle:
@@ -107,6 +114,11 @@ class Transport:
     def trouble(self) -> str:
         """What keeps rotated credentials from being used, or nothing."""
         return self._credentials.trouble
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """The client certificate in use; None without one."""
+        return self._credentials.current().certificate
 
     @contextlib.contextmanager
     def _attempt(self, request: Request) -> Iterator[_Attempt]:

@@ -13,7 +13,8 @@ from functools import partial
 from pp_hostd import config
 from pp_hostd.files import handed_over
 from pp_hostd.kube.client import ApiClient
-from pp_hostd.kube.kubeconfig import load
+from pp_hostd.kube.following import Following
+from pp_hostd.kube.kubeconfig import load, load_aside
 from pp_hostd.leader.election import Election
 from pp_hostd.leader.office import Office
 from pp_hostd.model.settings import Settings
@@ -52,8 +53,9 @@ class Daemon:
         self._settings = settings
         self._node = settings.agent.node_name or socket.gethostname().lower()
         self._keyring = keyring_of(settings.peers)
-        kubeconfig = load(handed_over(settings.leader.kubeconfig), settings.api.servers)
-        self._client = ApiClient(kubeconfig, deadline_seconds=CALL_SECONDS)
+        path, servers = handed_over(settings.leader.kubeconfig), settings.api.servers
+        self._client = ApiClient(load(path, servers), deadline_seconds=CALL_SECONDS)
+        self._following = Following(self._client, path, partial(load_aside, path, servers))
         self._journal, self._notify = Journal(identifier="pp-leader"), Notify(clock)
         self._wake, self._stopped = asyncio.Event(), asyncio.Event()
         self._election = Election(self._client, self._node, settings.leader.lease_seconds, clock, self._wake.set)
@@ -68,6 +70,7 @@ class Daemon:
         campaign = asyncio.create_task(self._election.run())
         campaign.add_done_callback(lambda _: self._wake.set())  # or one that stands by would never hear of its end
         listener = asyncio.create_task(self._listen())
+        following = asyncio.create_task(self._following.run())
         alive = asyncio.create_task(self._tell_systemd())
         self._notify.ready()
         gc.freeze()
@@ -82,7 +85,7 @@ class Daemon:
             await self._election.resign()
             self._say("ends, and leads no longer")
         finally:
-            await end((campaign, listener, alive))
+            await end((campaign, listener, alive, following))
             self._client.close()
             self._journal.close()
             self._notify.close()
@@ -123,8 +126,7 @@ class Daemon:
 
     async def _tell_systemd(self) -> None:
         while True:
-            trouble = self._election.trouble
-            self._notify.judged(f"{self._said}; {trouble}" if trouble else self._said)
+            self._notify.judged("; ".join(filter(None, (self._said, *self._troubles()))))
             await asyncio.sleep(ALIVE_SECONDS)
 
     async def _listen(self) -> None:
@@ -146,6 +148,9 @@ class Daemon:
 
     def _complain(self, sentence: str) -> None:
         self._journal.say(Message.TROUBLE, sentence, Priority.ERROR)
+
+    def _troubles(self) -> tuple[str, ...]:
+        return self._election.trouble, self._following.trouble, self._client.trouble
 
     def _metrics(self) -> Iterator[Metric]:
         acting = float(self._election.acting(clock()))

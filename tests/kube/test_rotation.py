@@ -169,3 +169,16 @@ async def test_a_real_api_server_knows_us_by_such_a_file(real_cluster: RealClust
     reply = await client.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", review)
     client.close()
     assert reply["status"]["userInfo"]["username"] == "system:node:worker"
+
+
+async def test_a_bundle_of_the_old_and_the_new_authority_trusts_servers_of_both(
+    trouble: TroubleServer, server: Trouble, files: Files, client: ApiClient
+) -> None:
+    """As a cluster rotates its authority: both are trusted for a while, and each server changes in its own time."""
+    files.trust(trouble.foreign_authority)
+    with pytest.raises(ApiError):
+        await client.get(NODES, "worker")
+    both = trouble.foreign_authority.certificate_pem + trouble.authority.certificate_pem
+    files.write("certificate-authority", both)
+    await client.get(NODES, "worker")
+    assert [seen.user for seen in server.requests] == ["first"]

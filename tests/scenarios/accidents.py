@@ -7,7 +7,7 @@ import json
 from http import HTTPStatus
 from typing import Callable, NamedTuple
 
-from pp_hostd.leader.access.identities import LEADER_USER
+from pp_hostd.model.identities import LEADER_USER
 from pp_hostd.model.keys import CORDONED, EXTERNAL_REMEDIATION, FREEING
 from tests.harness.cluster import Cluster
 from tests.harness.go_between import Answer, Asked, GoBetween

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, NODES, PODS, VOLUME_ATTACHMENTS, Resource
-from pp_hostd.leader.access.identities import LEADER_USER
 from pp_hostd.model.condemnation import NotRequested, parse_condemnation
+from pp_hostd.model.identities import LEADER_USER
 from pp_hostd.model.keys import EXTERNAL_REMEDIATION, NAMESPACE, backup_name, is_ours
 from pp_hostd.model.lease import LEASE
 from pp_hostd.model.node import Node, parse_node

@@ -16,7 +16,8 @@ from pp_hostd.agent.senses import AgentSenses
 from pp_hostd.agent.witness import ReadOutcome, Unread
 from pp_hostd.errors import UserError
 from pp_hostd.kube.client import ApiClient
-from pp_hostd.kube.kubeconfig import load
+from pp_hostd.kube.following import Following
+from pp_hostd.kube.kubeconfig import Kubeconfig, load, load_aside
 from pp_hostd.kube.outcome import ApiError, is_missing
 from pp_hostd.kube.resources import CONFIG_MAPS
 from pp_hostd.model.bond import Look, StoreEnded
@@ -57,9 +58,7 @@ class ClusterAccess:
         """Read the credentials, and begin to watch. Tried again by every call for as long as it fails."""
         try:
             kubeconfig = load(self._settings.api.kubeconfig)
-            more = tuple(filter(None, map(parse_endpoint, self._settings.api.servers)))
-            kubeconfig = replace(kubeconfig, endpoints=(*kubeconfig.endpoints, *more))
-            client = ApiClient(kubeconfig, deadline_seconds=self._settings.api.read_deadline_seconds)
+            client = ApiClient(self._completed(kubeconfig), deadline_seconds=self._settings.api.read_deadline_seconds)
         except UserError as error:
             self.trouble = f"no credential for the API: {error}"
             return
@@ -70,8 +69,17 @@ class ClusterAccess:
         self._condemned = CondemnedWatch(client, machines, self._clock, self._senses)
         known = self._senses.current_rosters.newest
         self._roster = RosterWatch(client, known, self._keep_roster)
-        followed = self._condemned.run(), self._roster.run(), self._follow_orders(client)
+        self._following = Following(client, self._settings.api.kubeconfig, self._load_again)
+        followed = self._condemned.run(), self._roster.run(), self._follow_orders(client), self._following.run()
         self._tasks = [asyncio.create_task(each) for each in followed]
+
+    async def _load_again(self) -> Kubeconfig:
+        return self._completed(await load_aside(self._settings.api.kubeconfig))
+
+    def _completed(self, kubeconfig: Kubeconfig) -> Kubeconfig:
+        """With the other servers of the settings."""
+        more = tuple(filter(None, map(parse_endpoint, self._settings.api.servers)))
+        return replace(kubeconfig, endpoints=(*kubeconfig.endpoints, *more))
 
     async def close(self) -> None:
         for task in self._tasks:
@@ -84,7 +92,7 @@ class ClusterAccess:
         """What is not as it should be, for people."""
         if self.client is None:
             return [self.trouble]
-        found = (self.client.trouble, self._condemned.trouble, self._roster.trouble)
+        found = (self.client.trouble, self._following.trouble, self._condemned.trouble, self._roster.trouble)
         return [sentence for sentence in found if sentence]
 
     def metrics(self) -> Iterator[Metric]:

@@ -8,9 +8,9 @@ from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import NAMESPACES, Resource
 from pp_hostd.leader.access.definitions import DEFINITIONS, definitions
 from pp_hostd.leader.access.granted import ONLY_POISON_PILL, GrantedFlow
-from pp_hostd.leader.access.identities import AgentsUse
 from pp_hostd.leader.access.policies import ADMISSION, policies
 from pp_hostd.leader.access.roles import RBAC_GROUP, agent_roles, leader_roles
+from pp_hostd.model.identities import AgentsUse
 from pp_hostd.model.keys import NAMESPACE
 
 KINDS = {

@@ -16,7 +16,7 @@ from pp_hostd.kube.resources import (
     OPENSHIFT_MACHINES,
     Resource,
 )
-from pp_hostd.leader.access import identities
+from pp_hostd.model import identities
 from pp_hostd.model.keys import AGENT, CONDEMNED, EXTERNAL_REMEDIATION, NAMESPACE, OUT_OF_SERVICE, PREFIX
 
 ADMISSION = "admissionregistration.k8s.io"

@@ -23,7 +23,7 @@ from pp_hostd.kube.resources import (
     Resource,
 )
 from pp_hostd.leader.access.granted import ONLY_POISON_PILL, GrantedFlow
-from pp_hostd.leader.access.identities import LEADERS, AgentsUse
+from pp_hostd.model.identities import LEADERS, AgentsUse
 from pp_hostd.model.keys import LEADER, NAMESPACE, ROSTER
 from pp_hostd.model.lease import LEASE
 

@@ -18,13 +18,13 @@ from pp_hostd.files import FileError, write_whole
 from pp_hostd.kube.certificate import expiry
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import CONFIG_MAPS
-from pp_hostd.leader.access.identities import AGENTS, LEADER_USER, LEADERS, NODE_USER, NODES
 from pp_hostd.leader.access.manifests import KINDS
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.commands.certificate import certified
 from pp_hostd.leader.commands.host import find_node
 from pp_hostd.leader.commands.peer_key import made_peer_keys
 from pp_hostd.model.address import is_address
+from pp_hostd.model.identities import AGENTS, LEADER_USER, LEADERS, NODE_USER, NODES
 from pp_hostd.model.keys import ENROLLED, NAMESPACE
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.node import parse_node

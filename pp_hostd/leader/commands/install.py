@@ -12,8 +12,8 @@ import yaml
 from pp_hostd.errors import UserError
 from pp_hostd.kube.resources import BARE_METAL_HOSTS, LEASES, MACHINES, POISON_PILL_REMEDIATIONS
 from pp_hostd.leader.access.granted import ONLY_POISON_PILL, GrantedFlow
-from pp_hostd.leader.access.identities import AgentsUse
 from pp_hostd.leader.access.manifests import KINDS, manifests
+from pp_hostd.model.identities import AgentsUse
 from pp_hostd.model.keys import NAMESPACE
 from pp_hostd.model.lease import LEASE, given_up_spec
 from pp_hostd.service.output import say

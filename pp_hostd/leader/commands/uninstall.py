@@ -16,11 +16,11 @@ from pp_hostd.kube.resources import (
     Resource,
 )
 from pp_hostd.leader.access.granted import GrantedFlow
-from pp_hostd.leader.access.identities import AgentsUse
 from pp_hostd.leader.access.leftovers import Found, objections, removal
 from pp_hostd.leader.access.manifests import KINDS, manifests
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.commands.unenroll import LEFT_ON_HOST
+from pp_hostd.model.identities import AgentsUse
 from pp_hostd.model.keys import NAMESPACE
 from pp_hostd.model.lease import LEASE
 from pp_hostd.service.output import say

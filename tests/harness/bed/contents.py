@@ -21,11 +21,11 @@ from pp_hostd.kube.resources import (
     Resource,
 )
 from pp_hostd.leader.access.granted import ONLY_POISON_PILL, GrantedFlow
-from pp_hostd.leader.access.identities import AGENTS, LEADER_USER, LEADERS, NODE_USER, AgentsUse
-from pp_hostd.leader.access.identities import NODES as NODE_GROUP
 from pp_hostd.leader.access.manifests import KINDS, manifests
 from pp_hostd.model.condemnation import Condemned, NotRequested
 from pp_hostd.model.control import Maintenance
+from pp_hostd.model.identities import AGENTS, LEADER_USER, LEADERS, NODE_USER, AgentsUse
+from pp_hostd.model.identities import NODES as NODE_GROUP
 from pp_hostd.model.keys import CONTROL, ENROLLED, LEADER, MAINTENANCE, NAMESPACE, ROSTER, STATUS, backup_name
 from pp_hostd.model.lease import LEASE
 from pp_hostd.model.node import Node, parse_node

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pp_hostd.leader.access.identities import AGENTS, LEADER_USER, LEADERS
+from pp_hostd.model.identities import AGENTS, LEADER_USER, LEADERS
 
 PP_LEADER = Path(sys.executable).with_name("pp-leader")
 LEADER = (LEADER_USER, (LEADERS,))

@@ -17,10 +17,10 @@ from pp_hostd.kube.resources import (
     VOLUME_ATTACHMENTS,
     Resource,
 )
-from pp_hostd.leader.access.identities import AgentsUse
 from pp_hostd.leader.access.manifests import KINDS
 from pp_hostd.leader.access.policies import SECRETS
 from pp_hostd.leader.access.roles import agent_roles, leader_roles
+from pp_hostd.model.identities import AgentsUse
 from pp_hostd.model.keys import LEADER as STATUS
 from pp_hostd.model.keys import NAMESPACE, ROSTER, backup_name
 from pp_hostd.model.lease import LEASE

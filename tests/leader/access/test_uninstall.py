@@ -11,9 +11,9 @@ import pytest
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import BARE_METAL_HOSTS, CAPI_MACHINES, CONFIG_MAPS, LEASES, NODES, OPENSHIFT_MACHINES
 from pp_hostd.leader.access.granted import GrantedFlow
-from pp_hostd.leader.access.identities import AgentsUse
 from pp_hostd.leader.access.manifests import KINDS, manifests
 from pp_hostd.model.bare_metal_host import PowerRequest
+from pp_hostd.model.identities import AgentsUse
 from pp_hostd.model.keys import NAMESPACE
 from pp_hostd.model.lease import LEASE
 from pp_hostd.model.promise import Armed, GateClosed, GateKind, WatchdogKind, Withdrawn

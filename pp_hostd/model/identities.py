@@ -12,6 +12,12 @@ NODE_USER = "system:node:"
 """With the node's name behind it: kubelets are called so, and so are agents, which gives them their own Node."""
 
 
+def enrolment(user: str) -> str:
+    """The command with which an administrator gives this user another certificate."""
+    node = user[len(NODE_USER) :] if user.startswith(NODE_USER) else "NODE"
+    return "pp-leader enroll --leader" if user == LEADER_USER else f"pp-leader enroll {node}"
+
+
 class AgentsUse(enum.Enum):
     """Which credential the agents show."""
 
