@@ -20,9 +20,10 @@ from pp_hostd.kube.outcome import ApiError, Garbage, Outcome
 from pp_hostd.kube.resources import Resource
 from pp_hostd.kube.transport import WIRE_ERRORS
 
-# The server ends a watch itself after this long. Bookmarks come about once a minute, so silence of more is a fault.
+# The server ends a watch itself after the first. Bookmarks of a kind in which nothing changes may take two minutes; a
+# watch that was silent for longer is opened again, in case its server has forgotten it, and that is no trouble.
 TIMEOUT_SECONDS = 240
-INACTIVITY_SECONDS = 90.0
+INACTIVITY_SECONDS = 180.0
 LINE_LIMIT_BYTES = 8 * 1024 * 1024
 LONGEST_RETRY_AFTER_SECONDS = 60.0  # a server that asks for more is mistaken: nobody may be blind for a day
 
@@ -62,6 +63,10 @@ class Interrupted:
     """The watch broke off. It goes on by itself, without loss if no Snapshot follows."""
 
     error: ApiError
+
+
+class _Quiet(Exception):
+    """The stream was silent for so long that it is opened again. Nothing is lost by that."""
 
 
 Event = Union[Snapshot, Change, Bookmark, Interrupted]
@@ -113,6 +118,8 @@ async def watch(
                     yield event
             finally:
                 connection.close()
+        except _Quiet:
+            backoff.reset()
         except ApiError as error:
             if error.outcome is Outcome.GONE:
                 version = None
@@ -132,7 +139,7 @@ async def _events(
     except WIRE_ERRORS as error:
         outcome, detail = from_exception(error)
         if isinstance(error, TimedOut):
-            detail = f"no event for {inactivity_seconds:g} s"
+            detail = f"an event that was not whole after {inactivity_seconds:g} s"
         raise ApiError(outcome, f"{what}: {outcome.value} ({url}: {detail})") from None
 
 
@@ -140,18 +147,30 @@ async def _lines(connection: Connection, inactivity_seconds: float) -> AsyncIter
     """The lines of one stream. Each must become whole in time: a trickle of bytes is not activity."""
     rest = bytearray()
     while True:
-        data = b""
-        with Deadline(inactivity_seconds):
-            while b"\n" not in data:
-                data = await connection.read()
-                if not data:
+        try:
+            with Deadline(inactivity_seconds):
+                if not await _read_line(connection, rest):
                     return
-                rest += data
-                if len(rest) > LINE_LIMIT_BYTES:
-                    raise Garbage(f"one event is larger than {LINE_LIMIT_BYTES} bytes, the most that is taken")
+        except TimedOut:
+            if not rest:
+                raise _Quiet from None
+            raise
         *lines, rest = rest.split(b"\n")
         for line in lines:
             yield line
+
+
+async def _read_line(connection: Connection, rest: bytearray) -> bool:
+    """Adds what comes up to the next end of a line, or more; returns False at the end of the stream."""
+    data = b""
+    while b"\n" not in data:
+        data = await connection.read()
+        if not data:
+            return False
+        rest += data
+        if len(rest) > LINE_LIMIT_BYTES:
+            raise Garbage(f"one event is larger than {LINE_LIMIT_BYTES} bytes, the most that is taken")
+    return True
 
 
 def _event(line: bytearray, resource: Resource, what: str, url: str, keep: Keep) -> Change | Bookmark:

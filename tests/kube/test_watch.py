@@ -13,7 +13,17 @@ import pytest
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.outcome import Outcome
 from pp_hostd.kube.resources import NODES
-from pp_hostd.kube.watch import Bookmark, Change, ChangeKind, Event, Interrupted, Snapshot, watch
+from pp_hostd.kube.watch import (
+    INACTIVITY_SECONDS,
+    TIMEOUT_SECONDS,
+    Bookmark,
+    Change,
+    ChangeKind,
+    Event,
+    Interrupted,
+    Snapshot,
+    watch,
+)
 from tests.harness.trouble import Trouble, TroubleServer
 from tests.kube.conftest import Dial
 from tests.kube.jumping_loop import JumpingLoop
@@ -112,20 +122,27 @@ async def test_a_version_that_is_gone_is_answered_by_a_new_list(trouble: Trouble
     assert events[2].error.reason == "Expired"
 
 
-@pytest.mark.parametrize("behaviour", ["watch that stalls", "watch that trickles"])
-async def test_a_watch_without_an_event_for_too_long_is_interrupted_and_goes_on(
-    trouble: TroubleServer, dial: Dial, behaviour: str
+async def test_a_watch_that_is_quiet_for_long_is_opened_again_and_that_is_no_trouble(
+    trouble: TroubleServer, dial: Dial
 ) -> None:
-    port = trouble.listen("good", behaviour)
-    loop = asyncio.get_running_loop()
-    async with watching(dial(port.url), inactivity_seconds=1.2) as events:
-        assert [told(await events.__anext__()) for _ in range(2)] == [SNAPSHOT, NEWS]
-        heard_at = loop.time()
-        interruption = await asyncio.wait_for(events.__anext__(), HANG_SECONDS)
-        assert 1.19 <= loop.time() - heard_at < HANG_SECONDS
-        assert told(await events.__anext__()) == NEWS
+    port = trouble.listen("good", "watch that stalls")
+    assert list(map(told, await take(dial(port.url), 4, inactivity_seconds=0.2))) == [SNAPSHOT, NEWS, NEWS, NEWS]
+    assert asked(port) == ["list", "10", "11", "11"]
+
+
+def test_bookmarks_that_take_two_minutes_come_in_time() -> None:
+    assert 120 < INACTIVITY_SECONDS < TIMEOUT_SECONDS
+
+
+async def test_an_event_that_does_not_become_whole_in_time_interrupts_the_watch(
+    trouble: TroubleServer, dial: Dial
+) -> None:
+    port = trouble.listen("good", "watch that trickles")
+    snapshot, change, interruption, again = await take(dial(port.url), 4, inactivity_seconds=3)
+    assert [told(snapshot), told(change), told(again)] == [SNAPSHOT, NEWS, NEWS]
     assert isinstance(interruption, Interrupted)
-    assert interruption.error.sentence == f"watching nodes: timed out ({port.url}: no event for 1.2 s)"
+    reason = "an event that was not whole after 3 s"
+    assert interruption.error.sentence == f"watching nodes: timed out ({port.url}: {reason})"
     assert asked(port) == ["list", "10", "11"]
 
 
