@@ -86,12 +86,15 @@ class ApiClient:
         namespace: str | None = None,
         deadline_seconds: float | None = None,
         may_rest: bool = False,
+        every_server: bool = False,
     ) -> Json:
         """Read one object, by a deadline of its own or the client's. One that may rest makes no connection while the
-        last exchanges brought no answer."""
+        last exchanges brought no answer; one of every server is refused, or missing, if no server says otherwise."""
         what = f"reading {resource.describe(namespace, name)}"
         path, check = resource.path(namespace, name), partial(_expect, resource, name)
-        return await self._call(what, "GET", path, check=check, deadline_seconds=deadline_seconds, may_rest=may_rest)
+        return await self._send(
+            Request(what, "GET", path, may_rest=may_rest, every_server=every_server), check, deadline_seconds
+        )
 
     async def list(
         self,
@@ -214,8 +217,12 @@ class ApiClient:
         body: bytes | Json | None = None,
         content_type: str = "application/json",
         check: Callable[[Json], None] | None = None,
-        deadline_seconds: float | None = None,
-        may_rest: bool = False,
+    ) -> Json:
+        data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        return await self._send(Request(what, method, target, data, content_type), check)
+
+    async def _send(
+        self, request: Request, check: Callable[[Json], None] | None, deadline_seconds: float | None = None
     ) -> Json:
         def accept(data: bytes) -> Json:
             reply = decode(data)
@@ -223,9 +230,8 @@ class ApiClient:
                 check(reply)
             return reply
 
-        data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         return await self._transport.exchange(
-            Request(what, method, target, data, content_type, may_rest),
+            request,
             deadline_seconds=self.deadline_seconds if deadline_seconds is None else deadline_seconds,
             limit_bytes=REPLY_LIMIT_BYTES,
             accept=accept,

@@ -20,7 +20,7 @@ from pp_hostd.kube.connection import Connection, Head
 from pp_hostd.kube.credentials import Credentials, Identity
 from pp_hostd.kube.deadline import Deadline, TimedOut
 from pp_hostd.kube.kubeconfig import Kubeconfig
-from pp_hostd.kube.outcome import ApiError, Garbage, Outcome
+from pp_hostd.kube.outcome import ApiError, Garbage, Outcome, is_missing
 from pp_hostd.kube.resolve import Resolver
 from pp_hostd.kube.stream import Stream
 from pp_hostd.model.endpoint import Endpoint
@@ -29,8 +29,17 @@ T = TypeVar("T")
 
 MAX_IDLE = 2
 WIRE_ERRORS = (OSError, ssl.SSLError, h11.RemoteProtocolError, TimedOut, Garbage)
+# One server's authorizer, limits or storage may be behind: another of the same cluster may answer otherwise.
+REFUSALS = (Outcome.UNAUTHORIZED, Outcome.FORBIDDEN, Outcome.THROTTLED)
 # What one server answers and another of the same cluster may not: the next exchange begins with the next server.
-TRY_ANOTHER = (Outcome.UNREACHABLE, Outcome.TIMED_OUT, Outcome.TLS_REFUSED, Outcome.SERVER_ERROR, Outcome.GARBAGE)
+TRY_ANOTHER = (
+    Outcome.UNREACHABLE,
+    Outcome.TIMED_OUT,
+    Outcome.TLS_REFUSED,
+    Outcome.SERVER_ERROR,
+    Outcome.GARBAGE,
+    *REFUSALS,
+)
 
 
 @frozen
@@ -44,6 +53,9 @@ class Request:
     content_type: str = "application/json"
     may_rest: bool = False
     """Whether it fails at once, without a connection, while the last exchanges brought no answer from any server."""
+
+    every_server: bool = False
+    """Whether a read that one server refuses, or finds nothing for, asks the others before it fails."""
 
     @property
     def write(self) -> bool:
@@ -83,11 +95,34 @@ class Transport:
         refused = self._rest.refused(asyncio.get_running_loop().time()) if request.may_rest else None
         if refused is not None:
             raise ApiError(refused.outcome, f"{request.what}: not tried again so soon after {refused.sentence}")
+        ends_at = asyncio.get_running_loop().time() + deadline_seconds
+        refusals: list[ApiError] = []
+        try:
+            while True:
+                try:
+                    remaining_seconds = ends_at - asyncio.get_running_loop().time()
+                    return await self._exchange(request, remaining_seconds, limit_bytes, accept)
+                except ApiError as error:
+                    refusals.append(error)
+                    if not self._has_other_servers(request, error.outcome, len(refusals)):
+                        break
+            # Rule 1: an object is missing if all servers that answer say so; any other answer is a failed read.
+            raise next((error for error in refusals if not is_missing(error)), refusals[-1]) from None
+        finally:
+            refusals.clear()  # frame, traceback and exception would keep each other alive
+
+    async def _exchange(
+        self, request: Request, deadline_seconds: float, limit_bytes: int, accept: Callable[[bytes], T]
+    ) -> T:
         with self._attempt(request) as attempt, Deadline(deadline_seconds) as deadline:
             connection, head = await self._begin(attempt, request, deadline)
             body = await self._body(connection, head, limit_bytes)
             self._check(request, connection, head, body)
             return accept(body)
+
+    def _has_other_servers(self, request: Request, outcome: Outcome, asked: int) -> bool:
+        refused = outcome in (*REFUSALS, Outcome.NOT_FOUND)
+        return request.every_server and refused and asked < self._choices
 
     async def open(self, request: Request, *, deadline_seconds: float, limit_bytes: int) -> Connection:
         """A connection on which a successful reply has begun; whoever reads its body closes it."""
@@ -136,7 +171,8 @@ class Transport:
         failed = error if isinstance(error, ApiError) else self._named(request, attempt, error)
         if failed.status is None:
             self._rest.unanswered(Unanswered(failed.outcome, failed.sentence), asyncio.get_running_loop().time())
-        if failed.outcome in TRY_ANOTHER and self._choices > 1:
+        elsewhere = failed.outcome in TRY_ANOTHER or (request.every_server and failed.outcome is Outcome.NOT_FOUND)
+        if elsewhere and self._choices > 1:
             # Of several exchanges that failed in the same turn, only the first gives it up.
             self._turn = max(self._turn, attempt.turn + 1)
             self.close()

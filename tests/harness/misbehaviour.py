@@ -102,8 +102,9 @@ def reply(body: bytes | Json, status: str = "200 OK", *headers: str) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode() + data
 
 
-def refusal(code: int, *headers: str) -> bytes:
-    status = {"kind": "Status", "apiVersion": "v1", "code": code, "reason": f"Because{code}", "message": "as you asked"}
+def refusal(code: int, *headers: str, reason: str = "") -> bytes:
+    why = reason or f"Because{code}"
+    status = {"kind": "Status", "apiVersion": "v1", "code": code, "reason": why, "message": "as you asked"}
     return reply(status, f"{code} Refused", *headers)
 
 
@@ -205,6 +206,7 @@ AFTER_TLS: dict[str, list[Step]] = {
     "items are no objects": [reply(node_list([1]))],
     "list without end": [reply(node_list([], more="again"))],
     **{str(code): [refusal(code)] for code in (400, 401, 403, 404, 409, 410, 422, 500, 503)},
+    "missing": [refusal(404, reason="NotFound")],
     "429": [refusal(429, "Retry-After: 1")],
     "429 for a day": [refusal(429, "Retry-After: 86400")],
     "500 of 100 MB": [b"HTTP/1.1 500 Oops\r\nContent-Length: %d\r\n\r\n" % HUGE_BYTES, repeat(CHUNK)],

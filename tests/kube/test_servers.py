@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from pp_hostd.kube.outcome import ApiError, Outcome
+from pp_hostd.kube.client import ApiClient
+from pp_hostd.kube.outcome import ApiError, Outcome, is_missing
 from pp_hostd.kube.resources import NODES
 from tests.harness.trouble import TroubleServer
 from tests.kube.conftest import Dial, outcome_of
@@ -54,14 +55,68 @@ async def test_exchanges_that_fail_together_do_not_skip_the_good_server(trouble:
     assert await outcome_of(client) is None
 
 
-async def test_a_refusal_that_every_server_would_repeat_is_no_reason_to_turn_to_another(
+async def test_an_answer_that_every_server_would_repeat_is_no_reason_to_turn_to_another(
     trouble: TroubleServer, dial: Dial
 ) -> None:
-    first, second = trouble.listen("403", "404", "409", "429", "good"), trouble.listen("good")
+    first, second = trouble.listen("404", "409", "good"), trouble.listen("good")
     client = dial(first.url, second.url)
-    outcomes = [await outcome_of(client) for _ in range(5)]
-    assert outcomes == [Outcome.FORBIDDEN, Outcome.NOT_FOUND, Outcome.CONFLICT, Outcome.THROTTLED, None]
+    outcomes = [await outcome_of(client) for _ in range(3)]
+    assert outcomes == [Outcome.NOT_FOUND, Outcome.CONFLICT, None]
     assert second.connections == 0
+
+
+@pytest.mark.parametrize("refusal", ["401", "403", "404", "429"])
+async def test_a_read_of_every_server_that_one_refuses_is_answered_by_the_next(
+    trouble: TroubleServer, dial: Dial, refusal: str
+) -> None:
+    first, second = trouble.listen(refusal), trouble.listen("good")
+    client = dial(first.url, second.url)
+    for _ in range(2):
+        assert (await client.get(NODES, "worker", every_server=True))["metadata"]["name"] == "worker"
+    assert (len(first.requests), len(second.requests)) == (1, 2)
+
+
+async def refusal_of(client: ApiClient) -> ApiError:
+    with pytest.raises(ApiError) as caught:
+        await client.get(NODES, "worker", every_server=True)
+    return caught.value
+
+
+@pytest.mark.parametrize("other", ["refusing", "closed in the handshake", "missing"])
+async def test_what_is_missing_for_all_servers_that_answer_is_missing(
+    trouble: TroubleServer, dial: Dial, refusing: str, other: str
+) -> None:
+    second = refusing if other == "refusing" else trouble.listen(other).url
+    assert is_missing(await refusal_of(dial(trouble.listen("missing").url, second)))
+
+
+@pytest.mark.parametrize("other", ["401", "403", "404", "429", "503", "no answer", "not JSON"])
+async def test_what_is_missing_for_one_server_alone_is_a_failed_read(
+    trouble: TroubleServer, dial: Dial, other: str
+) -> None:
+    """Whichever of the two is asked first."""
+    for script in (("missing", other), (other, "missing")):
+        client = dial(*(trouble.listen(each).url for each in script))
+        assert not is_missing(await refusal_of(client))
+
+
+async def test_every_server_is_asked_once_within_one_deadline(trouble: TroubleServer, dial: Dial) -> None:
+    ports = [trouble.listen("403"), trouble.listen("401"), trouble.listen("429")]
+    error = await refusal_of(dial(*(port.url for port in ports)))
+    assert error.outcome is Outcome.FORBIDDEN
+    assert [len(port.requests) for port in ports] == [1, 1, 1]
+    client = dial(trouble.listen("403").url, trouble.listen("silent").url, deadline_seconds=1)
+    assert (await asyncio.wait_for(refusal_of(client), 10)).outcome is Outcome.FORBIDDEN
+
+
+async def test_a_write_goes_to_one_server_and_the_next_one_to_another(trouble: TroubleServer, dial: Dial) -> None:
+    first, second = trouble.listen("403"), trouble.listen("good")
+    client = dial(first.url, second.url)
+    with pytest.raises(ApiError):
+        await client.patch(NODES, "worker", {})
+    assert second.connections == 0
+    await client.patch(NODES, "worker", {})
+    assert (len(first.requests), len(second.requests)) == (1, 1)
 
 
 async def test_the_turn_comes_round_again(trouble: TroubleServer, dial: Dial) -> None:

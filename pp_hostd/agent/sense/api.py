@@ -44,7 +44,7 @@ class MachineReader:
         """The machine that this Node names as its own. ApiError if the Node can't be read."""
         if self._machines == "node":
             return node
-        found = await self._client.get(NODES, node, deadline_seconds=deadline_seconds)
+        found = await self._client.get(NODES, node, deadline_seconds=deadline_seconds, every_server=True)
         return machine_of_node(found, self._machines)
 
     async def _machine(self, subject: str, deadline_seconds: float, may_rest: bool) -> Machine | Unreadable:
@@ -59,6 +59,7 @@ class MachineReader:
                 namespace=namespace or None,
                 deadline_seconds=deadline_seconds,
                 may_rest=may_rest,
+                every_server=True,
             )
         except ApiError as error:
             # Costs one read for each time that a cluster changes its versions; of several at once the first turns.
