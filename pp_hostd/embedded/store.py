@@ -12,16 +12,17 @@ schemas.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any, Callable
 
 from pp_hostd.embedded import lifecycle, paging, validation
 from pp_hostd.embedded import preconditions as pre
-from pp_hostd.embedded.history import Event, Key, to_text
+from pp_hostd.embedded.history import Event, Key, Version, to_text
 from pp_hostd.embedded.kinds import KINDS, Object
 from pp_hostd.embedded.lifecycle import DeleteOptions
 from pp_hostd.embedded.merge_patch import merge_patch
 from pp_hostd.embedded.paging import Query
-from pp_hostd.embedded.status import Cause, already_exists, bad_request, forbidden, server_error, success
+from pp_hostd.embedded.status import Cause, already_exists, bad_request, expired, forbidden, server_error, success
 from pp_hostd.embedded.subscription import Subscription
 from pp_hostd.embedded.table import Table
 from pp_hostd.kube.resources import NAMESPACES, PODS, Resource
@@ -30,6 +31,8 @@ FIRST_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 _UNDELETABLE = ("default", "kube-public", "kube-system")
 _EVERYTHING = Query()
 _PLAINLY = DeleteOptions()
+Saved = Mapping[Resource, Mapping[Key, Version]]
+"""All objects as they were at one revision."""
 
 
 class Store:
@@ -154,6 +157,26 @@ class Store:
         revision = self._next_revision()
         for table in self._tables.values():
             table.history.forget(revision)
+
+    def saved(self) -> Saved:
+        """What an etcd snapshot holds."""
+        return {resource: dict(table.rows) for resource, table in self._tables.items()}
+
+    def restore(self, saved: Saved) -> None:
+        """As it was when it was saved; versions go on from here, and whoever watches must list again."""
+        for resource, rows in saved.items():
+            table = self._tables[resource]
+            for key in [key for key in table.rows if key not in rows]:
+                table.remove(key, self._next_revision())
+            for key, row in rows.items():
+                if table.rows.get(key) is not row:
+                    table.put(key, row.object(), self._next_revision())
+            table.cut_off(expired("the store was restored"))
+        self.compact()
+
+    def put_back(self, resource: Resource, key: Key, obj: Object) -> Object:
+        """An object that was deleted, with its old uid, as a restore from a backup of single objects does."""
+        return self._tables[resource].put(key, obj, self._next_revision())
 
     def _replace(
         self, table: Table, key: Key, old: Object, wanted: Object, subresource: str, *, dry: bool = False

@@ -52,6 +52,11 @@ class Subscription:
         self._events = []
         self._cut_off = why
 
+    def end(self, why: StatusError) -> None:
+        """Cut it off, and have the watcher come to take that."""
+        self.cut_off(why)
+        self._wake()
+
     def take(self) -> list[Event]:
         """Everything that has happened since the last call; raises 410 once something was missed."""
         if self._cut_off:

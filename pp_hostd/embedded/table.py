@@ -67,6 +67,12 @@ class Table:
         self._subscriptions.append(subscription)
         return subscription
 
+    def cut_off(self, reason: StatusError) -> None:
+        """Every watch ends so."""
+        for subscription in self._subscriptions:
+            if not subscription.closed:
+                subscription.end(reason)
+
     def _record(self, change: Change) -> None:
         self.history.add(change)
         for subscription in self._subscriptions:

@@ -64,7 +64,9 @@ class Agent:
         self._objects = Objects(client, host.name)
         self.clock = boot.clock
         self._rosters = Rosters(*boot.rosters)
-        self._ground = Ground(host.name, self._electorate(), enrolled_before=host.enrolled)
+        self._ground = Ground(
+            host.name, self._electorate(), maintenance=host.maintenance, enrolled_before=host.enrolled
+        )
         self._news: list[News] = []
         self._wakes = 0
         self._due = False
@@ -122,6 +124,11 @@ class Agent:
     def stop(self) -> None:
         """As systemd orders it."""
         self._ground = replace(self._ground, stopping=True)
+        self._process.do(self._wake)
+
+    def take_order(self) -> None:
+        """The order for this host has changed."""
+        self._ground = replace(self._ground, maintenance=self._host.maintenance)
         self._process.do(self._wake)
 
     def _wake(self) -> None:

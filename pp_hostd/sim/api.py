@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any, Callable
 
 from pp_hostd.embedded.lifecycle import DeleteOptions
-from pp_hostd.embedded.status import StatusError
-from pp_hostd.embedded.store import Store
+from pp_hostd.embedded.status import StatusError, no_such_path
+from pp_hostd.embedded.store import Saved, Store
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.resources import Resource
 from pp_hostd.model.written import Written
@@ -70,6 +70,8 @@ class Api:
         uids = itertools.count(1)
         self.store = Store(lambda: EPOCH + time.now, lambda: f"uid-{next(uids)}", history_limit=100, watch_limit=1000)
         self.health = dict.fromkeys(SERVERS, Health.WELL)
+        self.serves_machines = True
+        """Whether the CRD of the machines is there."""
         self.leases: dict[str, str] = {}
         """Of kubelets, by node: when each was last renewed."""
         self.pods: dict[str, float] = {}
@@ -84,6 +86,7 @@ class Api:
 
     def found(self, parse: Parse, kind: Resource, namespace: str, name: str) -> Any:
         """What it says now; StatusError if there is no such object."""
+        self.check_served(kind)
         parsed = self._parsed.setdefault((kind, namespace, name), {})
         if parse not in parsed:
             parsed[parse] = parse(self.store.get(kind, namespace, name))
@@ -102,6 +105,7 @@ class Api:
 
     def if_there(self, parse: Parse, kind: Resource, namespace: str, name: str) -> Any:
         """The same; None if there is no such object."""
+        self.check_served(kind)
         return self.found(parse, kind, namespace, name) if self.exists(kind, namespace, name) else None
 
     def exists(self, kind: Resource, namespace: str, name: str) -> bool:
@@ -114,7 +118,17 @@ class Api:
     def create(self, kind: Resource, namespace: str, body: Json) -> Json:
         return self.store.create(kind, namespace, {"apiVersion": kind.api_version, "kind": kind.kind, **body})
 
+    def check_served(self, kind: Resource) -> None:
+        """StatusError if nothing is served under the path of this kind."""
+        if kind is self.cluster.kind and not self.serves_machines:
+            raise no_such_path()
+
+    def restore(self, saved: Saved) -> None:
+        self._parsed.clear()
+        self.store.restore(saved)
+
     def patch(self, kind: Resource, namespace: str, name: str, patch: Json, subresource: str = "") -> Json:
+        self.check_served(kind)
         self._forget(kind, namespace, name)
         patched = self.store.patch(kind, namespace, name, patch, subresource)
         if kind is self.cluster.kind:
@@ -177,8 +191,9 @@ def _served(serve: Serve) -> Reply:
     try:
         return serve()
     except StatusError as error:
-        written = Written.CONFLICT if error.code in (404, 409, 422) else Written.NOT_DONE
-        return Failed(error.message, written, missing=error.code == 404)
+        missing = error.code == 404 and bool(error.details)  # else nothing is served under that path
+        written = Written.CONFLICT if missing or error.code in (409, 422) else Written.NOT_DONE
+        return Failed(error.message, written, missing=missing)
 
 
 class Client:

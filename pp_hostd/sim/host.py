@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Callable
 
 from pp_hostd.model.bond import Gate
+from pp_hostd.model.control import Maintenance
 from pp_hostd.model.roster import Roster
 from pp_hostd.sim.time import Clock, Time
 
@@ -60,6 +61,8 @@ class Host:
         self.wallclock_off_seconds = 0.0
         self.agent_not_before = 0.0
         """What it waits for may take long."""
+        self.maintenance: Maintenance | None = None
+        """What a person has ordered here."""
         self.reset_works = True
         self.held = True
         """Whether its gate holds the kubelet, rather than relying on the leader's taint."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from pp_hostd.kube.resources import NODES
-from pp_hostd.model.condemnation import NotRequested
-from pp_hostd.model.keys import OUT_OF_SERVICE, is_ours
+from pp_hostd.model.keys import EXTERNAL_REMEDIATION, OUT_OF_SERVICE, is_ours
 from pp_hostd.model.memory import Decision
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.sim.api import Json, as_it_is
@@ -77,7 +76,9 @@ class Invariants:
             boot = host.boot
             if boot is not None and boot.machine_is_gone:
                 raise Violation("bound", f"the machine of {name} is gone since long, and it feeds on")
-            asked = not isinstance(world.machine(name).condemnation, NotRequested)
+            asked = _is_requested(world, name)
+            if not asked and node.tainted:
+                raise Violation("progress", f"nobody requests {name}, and its Node is still tainted")
             if asked and not world.told.get(name):
                 raise Violation("progress", f"{name} is asked for, and nothing is done about it")
             boots = world.time.now - host.down_since < MOST_BOOT_SECONDS
@@ -85,6 +86,13 @@ class Invariants:
                 boots = world.time.now <= boot.since + LOOK_SECONDS  # its kubelet has not looked yet
             if not asked and not boots and not host.runs_workloads and not world.agent_says(name):
                 raise Violation("progress", f"{name} is well, and runs nothing")
+
+
+def _is_requested(world: World, name: str) -> bool:
+    """Whether somebody requests it: the annotation alone says so."""
+    place = world.api.cluster.place(name)
+    machine = world.api.found(as_it_is, *place) if world.api.exists(*place) else {"metadata": {}}
+    return EXTERNAL_REMEDIATION in machine["metadata"].get("annotations", {})
 
 
 def _lasting(node: Json) -> object:

@@ -1,60 +1,14 @@
-"""Bad days that have a name: a cluster, its troubles, and the rule that the day is about."""
+"""The bad days that have a name."""
 
 from __future__ import annotations
 
-from typing import Callable
-
-from pp_hostd.frozen import frozen
-from pp_hostd.model.settings import Settings
-from pp_hostd.sim.cluster import PLAIN, Cluster
-from pp_hostd.sim.mutant import Mutant, taken_out
 from pp_hostd.sim.mutants import mutant_called
 from pp_hostd.sim.mutants_of_days import OUTAGE_CONDEMNS
-from pp_hostd.sim.run import Outcome, run
-from pp_hostd.sim.schedule import Schedule, Trouble
+from pp_hostd.sim.named_day import BEGIN, HOUR, MINUTE, NamedDay, Names, everybody
+from pp_hostd.sim.schedule import Trouble
 
 RACK = 4
 """So many hosts are in one."""
-SETTLED_SECONDS = 120.0
-"""After all is healed: by then everybody is back."""
-BEGIN = 30.0
-"""By then everybody is well, and somebody leads."""
-MINUTE = 60.0
-HOUR = 60 * MINUTE
-
-Names = tuple[str, ...]
-
-
-@frozen
-class NamedDay:
-    """`nodes` is the default size of its cluster. `without` takes out the rule that the day is about. The hosts that
-    `spared` returns must not reset themselves on this day."""
-
-    about: str
-    nodes: int
-    troubles: Callable[[Names], list[Trouble]]
-    without: Mutant
-    spared: Callable[[Names], Names] = lambda _: ()
-    cluster: Cluster = PLAIN
-
-    def schedule(self, seed: int, nodes: int | None = None) -> Schedule:
-        names = tuple(f"node-{number}" for number in range(1, (nodes or self.nodes) + 1))
-        troubles = sorted(self.troubles(names), key=lambda trouble: trouble.at)
-        healed_at = max(trouble.at + trouble.seconds for trouble in troubles) + 1
-        end_at = healed_at + SETTLED_SECONDS
-        return Schedule(seed, len(names), tuple(troubles), healed_at, end_at, self.cluster, self.spared(names))
-
-    def played(self, settings: Settings, seed: int, nodes: int | None = None, *, without_rule: bool = False) -> Outcome:
-        """The outcome of this day, with all rules or without the one that it is about."""
-        schedule = self.schedule(seed, nodes)
-        if not without_rule:
-            return run(schedule, settings)
-        with taken_out(self.without):
-            return run(schedule, settings)
-
-
-def _all(names: Names) -> Names:
-    return names
 
 
 def _switch_outage(names: Names) -> list[Trouble]:
@@ -115,9 +69,11 @@ DAYS = {
         7,
         _rolling_reboot,
         _UNGATED,
-        _all,
+        everybody,
     ),
-    "control-plane-outage": NamedDay("the API is dead for an hour", 7, _control_plane_outage, OUTAGE_CONDEMNS, _all),
+    "control-plane-outage": NamedDay(
+        "the API is dead for an hour", 7, _control_plane_outage, OUTAGE_CONDEMNS, everybody
+    ),
     "racks-lost": NamedDay("30 % of the racks are cut off, and their hosts are requested", 40, _racks_lost, _UNBOUNDED),
     "split": NamedDay(
         "the network is split in the middle, and so is the API",

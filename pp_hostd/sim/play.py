@@ -6,6 +6,7 @@ from functools import partial
 from typing import Callable
 
 from pp_hostd.model.bond import Gate
+from pp_hostd.sim.attacks import Attacks
 from pp_hostd.sim.schedule import Schedule, Trouble
 from pp_hostd.sim.weather import Weather
 from pp_hostd.sim.world import World
@@ -21,13 +22,14 @@ CLOCK_STEP_SECONDS = 600.0
 
 
 class Play:
-    """Of hosts, processes and people; the rest is weather."""
+    """Of hosts, processes and people; the rest is weather, or an attack."""
 
     def __init__(self, world: World, schedule: Schedule) -> None:
         self._world, self._weather, self._healed_at = world, Weather(world), schedule.healed_at
         people = world.people
         self._acts: dict[str, Callable[[Trouble], None]] = {
             **self._weather.acts,
+            **Attacks(world).acts,
             "request": lambda trouble: people.request(trouble.who[0]),
             "absolve": lambda trouble: people.absolve(trouble.who[0]),
             "absolve once it is freed": self._absolve_when_freed,

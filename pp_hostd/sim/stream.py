@@ -44,6 +44,7 @@ class Stream:
 
     def _subscribe(self) -> tuple[list[Json], Subscription]:
         store = self._client.api.store
+        self._client.api.check_served(self._kind)
         found: Any = store.list(self._kind, self._query)
         version = found["metadata"]["resourceVersion"]
         query = Query(

@@ -56,6 +56,8 @@ class World:
         self.on_fired: Callable[[str], None] = lambda _: None
         self.when_freed: dict[str, Callable[[], None]] = {}
         """By node: what happens once, when the freeing of its workloads begins."""
+        self.lies: dict[str, Callable[[Question], Answer]] = {}
+        """By node: what somebody with the peer key answers in place of its agent."""
         self.told: dict[str, str] = {}
         """What the leaders last said about each node."""
         self.names = [f"node-{number}" for number in range(1, nodes + 1)]
@@ -159,6 +161,9 @@ class World:
         """One question over the network, and its answer."""
 
         def arrive() -> None:
+            if peer in self.lies:
+                reply(self.lies[peer](question))
+                return
             process, agent = self.agents.get(peer, (None, None))
             if process is not None and agent is not None:
                 process.do(lambda: agent.answer(question, reply))

@@ -97,3 +97,30 @@ def test_a_bookmark_tells_the_present_version_and_nothing_else(store: Store) -> 
     assert bookmark.type == "BOOKMARK"
     metadata = {"resourceVersion": str(store.revision)}
     assert bookmark.object() == {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata}
+
+
+def test_a_restored_store_holds_what_was_saved_under_versions_that_were_never_used() -> None:
+    store = new_store(VirtualTime())
+    kept = store.create(CONFIG_MAPS, "default", config_map("kept"))
+    saved = store.saved()
+    store.patch(CONFIG_MAPS, "default", "kept", {"data": {"key": "changed"}})
+    store.create(CONFIG_MAPS, "default", config_map("later"))
+    before = store.revision
+    store.restore(saved)
+    found = store.get(CONFIG_MAPS, "default", "kept")
+    assert int(found["metadata"].pop("resourceVersion")) > before
+    kept["metadata"].pop("resourceVersion")
+    assert found == kept
+    with pytest.raises(StatusError) as missing:
+        store.get(CONFIG_MAPS, "default", "later")
+    assert missing.value.code == 404
+
+
+def test_whoever_watches_a_store_that_is_restored_must_list_again(store: Store) -> None:
+    woken: list[int] = []
+    subscription = store.watch(CONFIG_MAPS, lambda: woken.append(store.revision))
+    store.restore(store.saved())
+    assert woken
+    with pytest.raises(StatusError) as cut_off:
+        subscription.take()
+    assert cut_off.value.code == 410

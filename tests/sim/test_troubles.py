@@ -11,8 +11,6 @@ import pytest
 from pp_hostd.kube.resources import NODES
 from pp_hostd.leader.node_writes import cordon, uncordon
 from pp_hostd.model.condemnation import Condemned
-from pp_hostd.model.node import Node, parse_node
-from pp_hostd.model.promise import Armed
 from pp_hostd.model.settings import Settings
 from pp_hostd.sim.api import Api, as_it_is
 from pp_hostd.sim.cluster import PLAIN, Cluster
@@ -21,41 +19,10 @@ from pp_hostd.sim.host import Host
 from pp_hostd.sim.kinds import KINDS
 from pp_hostd.sim.kubelet import Kubelet
 from pp_hostd.sim.network import Network
-from pp_hostd.sim.play import Play
 from pp_hostd.sim.run import run
 from pp_hostd.sim.schedule import MESSAGES, Schedule, Trouble
 from pp_hostd.sim.time import Time
-from pp_hostd.sim.world import World
-
-X = ("node-5",)
-FREED = (Trouble(15.0, "cut off", X, 50.0), Trouble(16.0, "request", X))
-"""Node 5 is freed, and comes back when it has a way again."""
-
-
-class Story:
-    """Of five nodes, until so many seconds."""
-
-    def __init__(self, *troubles: Trouble, until: float = 180.0, cluster: Cluster = PLAIN) -> None:
-        self._told: list[tuple[float, str, str]] = []
-        schedule = Schedule(1, 5, troubles, cluster=cluster)
-        self.world = World(Settings(), 5, 1, lambda *told: self._told.append((self.world.time.now, *told)), cluster)
-        Play(self.world, schedule)
-        self.world.begin()
-        self.world.time.run(until)
-
-    def said(self, who: str, words: str, after: float = 0.0) -> list[float]:
-        return [at for at, name, what in self._told if name == who and words in what and at > after]
-
-    @property
-    def node(self) -> Node:
-        found = self.world.api.found(parse_node, NODES, "", *X)
-        assert isinstance(found, Node)
-        return found
-
-    @property
-    def promise(self) -> Armed:
-        assert isinstance(self.node.agent, Armed)
-        return self.node.agent
+from tests.sim.story import FREED, Story, X
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,0 +1,172 @@
+"""Troubles that people and their tools make: ids, Machines, Nodes or requests are gone, or too many; a peer lies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from functools import partial
+from typing import Callable
+
+from pp_hostd.embedded.history import Key
+from pp_hostd.embedded.store import Saved
+from pp_hostd.kube.resources import NODES
+from pp_hostd.model.answer import Answer, Health
+from pp_hostd.model.control import Maintenance
+from pp_hostd.model.keys import CONDEMNATION_ID, EXTERNAL_REMEDIATION, is_ours
+from pp_hostd.sim.api import Json, as_it_is
+from pp_hostd.sim.filled import EPOCH_TIME, make_machine
+from pp_hostd.sim.question import Question
+from pp_hostd.sim.schedule import Trouble
+from pp_hostd.sim.world import World
+
+FINALIZER = "example.com/keeps"
+LIED_ID = 10**9
+LOOK_SECONDS = 1.0
+NOT_READY_SECONDS = 40.0
+"""Without a word of its kubelet, a Node is no longer Ready."""
+
+
+class Attacks:
+    """What lasts ends by itself."""
+
+    def __init__(self, world: World) -> None:
+        self._world, self._api = world, world.api
+        self._saved: Saved | None = None
+        self.acts: Mapping[str, Callable[[Trouble], None]] = {
+            "condemnation id is removed": self._remove_ids,
+            "external-remediation is removed": self._remove_annotation,
+            "etcd is saved": lambda _: setattr(self, "_saved", self._api.store.saved()),
+            "etcd is restored": self._restore,
+            "machines vanish": self._vanish,
+            "machines vanish with their CRD": self._vanish_with_kind,
+            "a Node is registered again": self._register_again,
+            "a Node has finalizers": self._finalize,
+            "a peer lies": self._lie,
+            "somebody asks again": self._ask_again,
+            "maintenance": self._maintain,
+        }
+
+    # Ids and requests.
+
+    def _remove_ids(self, trouble: Trouble) -> None:
+        """By hand, or by an uninstall of old."""
+        for name in trouble.who:
+            self._annotate(name, CONDEMNATION_ID)
+
+    def _remove_annotation(self, trouble: Trouble) -> None:
+        """The obvious way to take a request back."""
+        for name in trouble.who:
+            self._annotate(name, EXTERNAL_REMEDIATION)
+
+    def _annotate(self, name: str, key: str) -> None:
+        if self._api.exists(*self._api.cluster.place(name)):
+            self._api.patch(*self._api.cluster.place(name), {"metadata": {"annotations": {key: None}}})
+
+    def _ask_again(self, trouble: Trouble) -> None:
+        """A health check: so many seconds after its request is gone it asks again, while the Node is not Ready."""
+        for name in trouble.who:
+            self._look_at(name, trouble.seconds, since=None)
+
+    def _look_at(self, name: str, patience_seconds: float, since: float | None) -> None:
+        time, api = self._world.time, self._api
+        node, renewed = api.exists(NODES, "", name), float(api.leases.get(name, "-inf"))
+        ill = not node or time.now - renewed > NOT_READY_SECONDS
+        since = (time.now if since is None else since) if ill else None
+        if since is not None and time.now >= since + patience_seconds:
+            self._world.people.request(name)
+            since = None
+        time.after(LOOK_SECONDS, partial(self._look_at, name, patience_seconds, since))
+
+    def _maintain(self, trouble: Trouble) -> None:
+        """A person orders it for each of these hosts, and ends it again."""
+        until = EPOCH_TIME + timedelta(seconds=trouble.at + trouble.seconds)
+        for name in trouble.who:
+            self._order(name, Maintenance("a person", EPOCH_TIME, "planned work", until))
+            self._world.time.after(trouble.seconds, partial(self._order, name, None))
+
+    def _order(self, name: str, order: Maintenance | None) -> None:
+        self._world.hosts[name].maintenance = order
+        _, agent = self._world.agents.get(name, (None, None))
+        if agent is not None:
+            agent.take_order()
+
+    # The store.
+
+    def _restore(self, _: Trouble) -> None:
+        """To what was saved; versions go on, and whoever watches must list again."""
+        if self._saved is not None:
+            self._api.restore(self._saved)
+
+    # Machines and Nodes.
+
+    def _vanish(self, trouble: Trouble) -> None:
+        """And come back: as they were, or, if it is bad enough, under another uid."""
+        if self._api.cluster.machines_are_nodes:
+            return
+        gone = {name: self._machine(name) for name in trouble.who if self._api.exists(*self._api.cluster.place(name))}
+        for name in gone:
+            self._api.delete(*self._api.cluster.place(name))
+        self._world.time.after(trouble.seconds, partial(self._come_back, gone, anew=trouble.part >= 0.5))
+
+    def _vanish_with_kind(self, trouble: Trouble) -> None:
+        if self._api.cluster.machines_are_nodes:
+            return
+        self._vanish(Trouble(trouble.at, trouble.what, tuple(self._world.names), trouble.seconds + 1, 1.0))
+        self._api.serves_machines = False
+        self._world.time.after(trouble.seconds, partial(setattr, self._api, "serves_machines", True))
+
+    def _machine(self, name: str) -> Json:
+        found: Json = self._api.found(as_it_is, *self._api.cluster.place(name))
+        return found
+
+    def _come_back(self, gone: dict[str, Json], *, anew: bool) -> None:
+        for name, machine in gone.items():
+            kind, namespace, _ = place = self._api.cluster.place(name)
+            if self._api.exists(*place):
+                continue
+            if anew:
+                make_machine(self._api, name)
+            else:
+                self._api.store.put_back(kind, Key(namespace, name), machine)
+
+    def _register_again(self, trouble: Trouble) -> None:
+        """Somebody deletes a Node, and its kubelet registers it again, with what is not pp-hostd's."""
+        if self._api.cluster.machines_are_nodes:
+            return
+        for name in trouble.who:
+            node = self._api.if_there(as_it_is, NODES, "", name)
+            if node is not None:
+                self._api.delete(NODES, "", name)
+                self._api.leases.pop(name, None)
+                self._world.time.after(trouble.seconds, partial(self._register, name, node))
+
+    def _register(self, name: str, node: Json) -> None:
+        if self._api.exists(NODES, "", name):
+            return
+        metadata, status = node["metadata"], node.get("status", {})
+        texts = {
+            part: {key: text for key, text in metadata.get(part, {}).items() if not is_ours(key)}
+            for part in ("labels", "annotations")
+        }
+        taints = [taint for taint in node.get("spec", {}).get("taints", ()) if not is_ours(taint["key"])]
+        body = {"metadata": {"name": name, **texts}, "spec": {"taints": taints}, "status": status}
+        self._api.create(NODES, "", body)
+
+    def _finalize(self, trouble: Trouble) -> None:
+        for name in trouble.who:
+            if self._api.exists(NODES, "", name):
+                self._api.patch(NODES, "", name, {"metadata": {"finalizers": [FINALIZER]}})
+
+    # Peers.
+
+    def _lie(self, trouble: Trouble) -> None:
+        """Whoever holds the peer key may say what he likes about anybody."""
+        health = Health.UNHEALTHY if trouble.part < 0.5 else Health.NOT_FOUND
+        for liar in trouble.who:
+            self._world.lies[liar] = partial(_accuse, liar, health)
+            self._world.time.after(trouble.seconds, partial(self._world.lies.pop, liar, None))
+
+
+def _accuse(liar: str, health: Health, question: Question) -> Answer:
+    asker, subject, _ = question
+    return Answer(health, LIED_ID if health is Health.UNHEALTHY else None, "liar.1", "", liar, asker, subject, 0)

@@ -1,0 +1,90 @@
+"""Each trouble that people and their tools make happens as it says."""
+
+from __future__ import annotations
+
+import pytest
+
+from pp_hostd.kube.resources import NODES
+from pp_hostd.model.condemnation import Condemned, NotRequested
+from pp_hostd.model.keys import EXTERNAL_REMEDIATION
+from pp_hostd.model.promise import Withdrawn
+from pp_hostd.sim.api import as_it_is
+from pp_hostd.sim.schedule import Trouble
+from tests.sim.story import FREED, Story, X
+
+EVERYBODY = tuple(f"node-{number}" for number in range(1, 6))
+
+
+def test_an_id_that_is_removed_is_as_if_there_never_was_one() -> None:
+    assert isinstance(Story(*FREED).world.machine(*X).condemnation, NotRequested)
+    removed = Story(*FREED, Trouble(175.0, "condemnation id is removed", X))
+    assert removed.world.machine(*X).condemnation == NotRequested(0)
+
+
+def test_of_a_condemned_machine_the_annotation_alone_is_removed() -> None:
+    story = Story(*FREED, Trouble(25.0, "external-remediation is removed", X), until=25.0)
+    metadata = story.world.api.found(as_it_is, *story.world.api.cluster.place(*X))["metadata"]
+    assert EXTERNAL_REMEDIATION not in metadata["annotations"]
+    assert metadata["labels"]
+
+
+def test_a_restore_brings_the_store_back_to_what_it_was_under_new_versions() -> None:
+    saved, restored = Trouble(12.0, "etcd is saved"), Trouble(30.0, "etcd is restored")
+    before, after = Story(saved, until=12.0), Story(saved, *FREED, restored, until=30.0)
+    condemned = Story(saved, *FREED, until=30.0)
+    assert isinstance(condemned.world.machine(*X).condemnation, Condemned)
+    assert after.world.machine(*X).condemnation == before.world.machine(*X).condemnation
+    assert after.world.machine(*X).uid == before.world.machine(*X).uid
+    assert after.world.api.store.revision > condemned.world.api.store.revision
+
+
+def test_watches_go_on_after_a_restore() -> None:
+    saved, restored = Trouble(12.0, "etcd is saved"), Trouble(13.0, "etcd is restored")
+    assert Story(saved, restored, *FREED).world.deletions == 1
+
+
+@pytest.mark.parametrize(("part", "same"), [(0.0, True), (1.0, False)])
+def test_a_machine_vanishes_and_comes_back_with_the_same_or_another_uid(part: float, same: bool) -> None:
+    vanish = Trouble(15.0, "machines vanish", X, 5.0, part)
+    before, gone, back = Story(until=14.0), Story(vanish, until=19.0), Story(vanish, until=21.0)
+    assert not gone.world.api.exists(*gone.world.api.cluster.place(*X))
+    assert (back.world.machine(*X).uid == before.world.machine(*X).uid) is same
+
+
+def test_machines_that_vanish_with_their_crd_make_every_read_fail() -> None:
+    story = Story(Trouble(15.0, "machines vanish with their CRD", EVERYBODY, 60.0), until=70.0)
+    assert story.said("node-5", "could not find the requested resource")
+    assert not story.said("node-5", "the machine does not exist")
+
+
+def test_a_node_is_deleted_and_registered_again() -> None:
+    again = Trouble(15.0, "a Node is registered again", X, 5.0)
+    gone, back = Story(again, until=19.0), Story(again, until=150.0)
+    assert not gone.world.api.exists(NODES, "", *X)
+    assert back.node.uid != Story(until=14.0).node.uid
+    assert back.promise.machine_uid == back.world.machine(*X).uid
+
+
+def test_a_liar_accuses_whoever_asks() -> None:
+    lies = Trouble(15.0, "a peer lies", ("node-1",), 60.0)
+    story = Story(lies, Trouble(20.0, "cut off from API", ("node-4",), 60.0), Trouble(20.0, "cut off", X, 60.0))
+    assert any("unhealthy" in what for _, who, what in story.told if who == "node-4")
+
+
+def test_a_health_check_asks_again_while_the_node_is_not_ready() -> None:
+    asks = Trouble(14.0, "somebody asks again", X, 10.0)
+    story = Story(asks, Trouble(15.0, "cut off", X, 80.0))
+    assert story.said("MHC", "asks for node-5")
+    assert not Story(asks).said("MHC", "asks for node-5")
+
+
+def test_a_host_in_maintenance_withdraws_and_is_armed_again_when_that_is_over() -> None:
+    maintenance = Trouble(15.0, "maintenance", X, 30.0)
+    assert isinstance(Story(maintenance, until=40.0).node.agent, Withdrawn)
+    assert Story(maintenance).promise
+
+
+def test_a_node_that_has_finalizers_is_not_gone_when_it_is_deleted() -> None:
+    story = Story(Trouble(15.0, "a Node has finalizers", X), until=16.0)
+    story.world.api.delete(NODES, "", *X)
+    assert story.world.api.exists(NODES, "", *X)
