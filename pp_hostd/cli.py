@@ -6,13 +6,16 @@ import argparse
 import io
 import os
 import sys
-from typing import Any, Callable, NoReturn
+from typing import TYPE_CHECKING, Any, Callable, NoReturn
 
 from pp_hostd import __version__
 from pp_hostd.agent import commands as agent_commands
 from pp_hostd.errors import UserError
 from pp_hostd.leader import commands as leader_commands
 from pp_hostd.sim import commands as sim_commands
+
+if TYPE_CHECKING:
+    from pp_hostd.config import Loaded
 
 CONFIG_PATH = "/etc/pp-hostd/pp-hostd.toml"
 
@@ -117,6 +120,18 @@ def _add_check_config(subparsers: argparse._SubParsersAction[_Parser]) -> None:
     parser.set_defaults(command=_check_config)
 
 
+def _refuse_gate(loaded: Loaded) -> None:
+    """A gate that this very host could wait behind for ever is a mistake, though each value alone is allowed."""
+    from pp_hostd.agent.sense.control_plane import by_name_service, gate_facts
+    from pp_hostd.config_error import ConfigError, Problem
+    from pp_hostd.model.gate_kind import hindrance, objection
+
+    gate = loaded.settings.agent.gate
+    refused = objection(gate, hindrance(gate_facts(loaded.settings, by_name_service)))
+    if refused:
+        raise ConfigError([Problem(*loaded.sources["agent.gate"], refused, "agent.gate", gate)])
+
+
 def _check_config(arguments: argparse.Namespace) -> int:
     from pp_hostd import config
     from pp_hostd.config_error import ConfigError
@@ -126,6 +141,7 @@ def _check_config(arguments: argparse.Namespace) -> int:
 
     try:
         loaded = config.load(arguments.config)
+        _refuse_gate(loaded)
     except ConfigError as error:
         if not arguments.json:
             raise

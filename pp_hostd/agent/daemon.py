@@ -35,13 +35,14 @@ from pp_hostd.agent.report import Extras, Report, report
 from pp_hostd.agent.rosters import Rosters
 from pp_hostd.agent.sense.boot import RECORD, boot_id
 from pp_hostd.agent.sense.cluster import ClusterAccess
+from pp_hostd.agent.sense.control_plane import with_gate_in_force
 from pp_hostd.agent.sense.link import LinkChanges
 from pp_hostd.agent.senses import AgentSenses
 from pp_hostd.agent.showing import Showing
 from pp_hostd.agent.state import StateFiles
 from pp_hostd.agent.witness import Witness
 from pp_hostd.errors import UserError
-from pp_hostd.model.bond import Gate, GateHeld
+from pp_hostd.model.bond import Gate, GateHeld, GateOpened
 from pp_hostd.model.memory import Decision
 from pp_hostd.model.promise import WatchdogKind
 from pp_hostd.model.roster import Member
@@ -183,10 +184,19 @@ class Daemon:
             await asyncio.sleep(0)  # whatever else is ready is judged together
 
     def _look_at_gate(self) -> None:
-        """The unit that holds the kubelet starts beside this one, and perhaps after it."""
+        """The unit that holds the kubelet starts beside this one, perhaps after it; it or a person may open it."""
         bond = self.driver.bond
-        if bond.gate is Gate.ABSENT and self._gate.state(bond.boot)[0] is Gate.CLOSED:
+        if bond.gate is Gate.OPEN:
+            return
+        state, _ = self._gate.state(bond.boot)
+        if bond.gate is Gate.ABSENT and state is Gate.CLOSED:
             self.senses.tell(GateHeld())
+        elif state is Gate.OPEN and self.driver.idle:  # else perhaps it has just been opened here
+            settings, hindered_by = with_gate_in_force(self.driver.settings)
+            self.driver.settings = self._hands.settings = settings
+            told = "the gate was opened, and not by this agent; first of all it withdraws what its Node says"
+            self._journal.say(Message.GATE_OPENED, "; ".join(filter(None, (told, hindered_by))), Priority.WARNING)
+            self.senses.tell(GateOpened())
 
     def _unbound(self) -> bool:
         bond = self.driver.bond

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from pp_hostd.model.bond import Bond, Gate, WatchdogArmed
+from pp_hostd.model.gate_kind import gate_kind
 from pp_hostd.model.ground import Ground
 from pp_hostd.model.memory import Memory, Source
 from pp_hostd.model.moment import render_moment
@@ -25,9 +26,17 @@ def plan(settings: Settings, ground: Ground, bond: Bond, memory: Memory, now: fl
     """The next step, or what is waited for."""
     if memory.decision is not None and settings.agent.mode != "dry-run":
         return Wait("")  # rule 7: nothing more is promised, and nothing withdrawn
+    belied = _belied(bond)
+    if belied is not None:
+        return Store(Withdrawn(bond.boot, ground.maintenance), belied)
     unarmed_because, opens_gate = _not_to_be_armed(settings, ground, bond)
     if unarmed_because:
         return _leave(settings, ground, bond, unarmed_because, opens_gate, now)
+    return _protect(settings, ground, bond, memory, now)
+
+
+def _protect(settings: Settings, ground: Ground, bond: Bond, memory: Memory, now: float) -> Step:
+    """Towards a stored promise and an open gate, one step at a time."""
     if memory.failed_reads and _nobody_relies_on_it(bond) and now >= bond.not_before_at:
         return Disarm()  # rule 6: a boot into isolation stays idle and is not reset
     if bond.look is None:
@@ -43,6 +52,16 @@ def plan(settings: Settings, ground: Ground, bond: Bond, memory: Memory, now: fl
         if bond.watchdog is None:
             return Arm()
     return _keep(settings, ground, bond, bond.look.node, bond.watchdog, now)
+
+
+def _belied(bond: Bond) -> Node | None:
+    """Rule 6: the Node, if workloads may run in this boot and it says otherwise: that the gate is closed, or what
+    another boot promised. That must not cover this boot's workloads."""
+    node = None if bond.look is None else bond.look.node
+    if node is None or bond.gate is Gate.CLOSED or bond.promises:
+        return None
+    says_otherwise = node.agent is not None if bond.stored is None else isinstance(bond.stored, GateClosed)
+    return node if says_otherwise else None
 
 
 def _nobody_relies_on_it(bond: Bond) -> bool:
@@ -118,12 +137,10 @@ def _without_node(ground: Ground, bond: Bond, now: float) -> Step:
 
 def _obstacle(settings: Settings, ground: Ground, bond: Bond, node: Node, memory: Memory) -> Step | None:
     """What stands between this boot and its first promise (rule 6)."""
-    gate_closed = GateClosed(bond.boot, GateKind(settings.agent.gate)) if settings.agent.gate != "none" else None
+    kind = gate_kind(settings.agent.gate)
     unsaid = bond.stored is None or isinstance(bond.stored, Withdrawn)  # withdrawn before the kubelet was held
-    if bond.gate is Gate.CLOSED and gate_closed is not None and unsaid:
-        return Store(gate_closed, node)
-    if bond.gate is not Gate.CLOSED and node.agent is not None and bond.stored is None:
-        return Store(Withdrawn(bond.boot), node)  # another boot's promise must not cover this one's workloads
+    if bond.gate is Gate.CLOSED and kind is not GateKind.NONE and unsaid:
+        return Store(GateClosed(bond.boot, kind, node.boot), node)
     if node.freeing is not None:
         return Wait(FREEING)
     if memory.condemned_id is not None:
@@ -179,9 +196,10 @@ def _keep(settings: Settings, ground: Ground, bond: Bond, node: Node, watchdog: 
             watchdog_timeout_seconds=watchdog.timeout_seconds,
             watchdog=watchdog.kind,
             # What was not in the kubelet's way in this boot may not be in the next one either.
-            gate=GateKind.NONE if bond.gate is Gate.ABSENT else GateKind(settings.agent.gate),
+            gate=GateKind.NONE if bond.gate is Gate.ABSENT else gate_kind(settings.agent.gate),
             machine_uid=bond.bound_uid or ground.machine.uid,
             roster_version=ground.electorate.version,
+            reported_boot=node.boot if current is None else current.reported_boot,
         )
     )
     if wanted is not None and (bond.stored != wanted or bond.pending):

@@ -13,6 +13,7 @@ from typing import Any
 from pp_hostd.frozen import frozen
 from pp_hostd.model.bond import Bond, WatchdogArmed
 from pp_hostd.model.evidence import PeerAnswered
+from pp_hostd.model.gate_kind import gate_kind
 from pp_hostd.model.ground import Ground
 from pp_hostd.model.inquiry import Inquiry
 from pp_hostd.model.memory import Memory, Proof
@@ -53,7 +54,11 @@ def report(
         "proof": verdict.proof and _proof(verdict.proof, now),
         "feed_until_seconds": _seconds(verdict.feed_until_at, now) if may_feed else None,
         "armed": bond.watchdog and _watchdog(bond.watchdog),
-        "gate": {"kind": settings.agent.gate, "state": bond.gate.value, "opened_by": ground.opened_by or None},
+        "gate": {
+            "kind": gate_kind(settings.agent.gate).value,
+            "state": bond.gate.value,
+            "opened_by": ground.opened_by or None,
+        },
         "promise": {
             "stored": None if bond.stored is None else _record(bond.stored),
             "outcome_unknown": [_record(each.record) for each in bond.pending],

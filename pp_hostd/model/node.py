@@ -15,7 +15,8 @@ from pp_hostd.model.record import COUNT, NAME, OPAQUE, Fields, Unreadable, read
 class Node:
     """What the rules need of a Node; None where there is nothing.
 
-    `freeing` is the marker of rule 12: the gate honours whatever stands there, readable or not.
+    `freeing` is the marker of rule 12: the gate honours whatever stands there, readable or not. `boot` is the one that
+    the kubelet last reported, empty if none.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Node:
     freeing: int | Unreadable | None
     tainted: bool
     unschedulable: bool
+    boot: str = ""
 
 
 def condemned_taint(condemnation_id: int) -> dict[str, Any]:
@@ -46,17 +48,24 @@ def parse_node(api_object: object) -> Node | Unreadable:
 def _node(api_object: object) -> Node:
     fields = Fields(api_object)
     metadata, spec = fields.section("metadata"), fields.section("spec")
-    annotations = metadata.section("annotations")
+    annotations, status = metadata.section("annotations"), fields.section("status")
     return Node(
         name=metadata.text("name", NAME),
         uid=metadata.text("uid", OPAQUE),
         resource_version=metadata.text("resourceVersion", OPAQUE),
-        address=_internal_address(fields.section("status")),
+        address=_internal_address(status),
         agent=parse_agent_record(annotations.anything(AGENT)) if AGENT in annotations else None,
         freeing=read("the freeing marker", _freeing, annotations) if FREEING in annotations else None,
         tainted=any(_is_condemned_taint(Fields(taint, "a taint")) for taint in spec.elements("taints")),
         unschedulable=spec.anything("unschedulable") is True,
+        boot=_reported_boot(status.section("nodeInfo")),
     )
+
+
+def _reported_boot(info: Fields) -> str:
+    """Whatever is no word is no boot id of Linux, and counts as none."""
+    boot = info.anything("bootID")
+    return boot if isinstance(boot, str) and OPAQUE.pattern.fullmatch(boot) else ""
 
 
 def _freeing(annotations: Fields) -> int:

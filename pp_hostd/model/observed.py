@@ -23,10 +23,9 @@ CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kube
 
 @frozen
 class NodeSeen:
-    """A Node; `subject` is the machine that it names. `freed` and `confirmed` are None where nothing is. `boot` is
-    the one that its kubelet last reported, empty if none. `conditioned`: it has a Ready condition, whatever that says.
-    `stretch` changes whenever the watch has shown that another promise binds the host than before, and when it had to
-    begin anew: with the same one there was no gap."""
+    """A Node; `subject` is the machine that it names. `freed` and `confirmed` are None where nothing is. `conditioned`: it
+    has a Ready condition, whatever that says. `stretch` changes whenever the watch has shown that another promise binds
+    the host than before, and when it had to begin anew: with the same one there was no gap."""
 
     node: Node
     subject: str | Unreadable
@@ -37,7 +36,6 @@ class NodeSeen:
     out_of_service: bool = False
     paused: bool = False
     finalizers: tuple[str, ...] = ()
-    boot: str = ""
     ready: bool = False
     conditioned: bool = True
     stretch: int = field(default=0, compare=False)
@@ -132,7 +130,6 @@ def _node_seen(node: Node, fields: Fields, machines: str) -> NodeSeen:
         out_of_service=any(taint.anything("key") == OUT_OF_SERVICE for taint in taints),
         paused=PAUSED_NODE in annotations,
         finalizers=tuple(str(each)[:100] for each in metadata.elements("finalizers")),
-        boot=str(fields.section("status").section("nodeInfo").anything("bootID") or ""),
         ready=any(_is_ready(each) for each in conditions),
         conditioned=any(isinstance(each, dict) and each.get("type") == "Ready" for each in conditions),
     )

@@ -46,7 +46,8 @@ class Armed:
     """The promise: in this boot, without a proof for `self_timeout_seconds` (T), the host stops feeding its watchdog.
 
     `watchdog_timeout_seconds` (W) is the value read back from the device; only reads of the machine with `machine_uid`
-    are proof (rule 1); `roster_version` names the roster in force (rule 5).
+    are proof (rule 1); `roster_version` names the roster in force (rule 5). `reported_boot` is what the kubelet had
+    reported when this boot's first promise was stored: any other boot than these two came later (rule 11).
     """
 
     boot: str
@@ -56,6 +57,7 @@ class Armed:
     gate: GateKind
     machine_uid: str
     roster_version: int
+    reported_boot: str = ""
 
     def render(self) -> str:
         return render(self._fields(_State.ARMED))
@@ -70,6 +72,7 @@ class Armed:
             "gate": self.gate.value,
             "machine": self.machine_uid,
             "roster": self.roster_version,
+            **_reported(self.reported_boot),
         }
 
 
@@ -86,13 +89,16 @@ class Committed:
 
 @frozen
 class GateClosed:
-    """Nothing was started in this boot. For another boot than the promised one this ends the wait (rule 11)."""
+    """Nothing was started in this boot. For another boot than the promised one this ends the wait (rule 11), unless the
+    kubelet has reported another boot than `reported_boot`, which it had reported when this was stored."""
 
     boot: str
     gate: GateKind
+    reported_boot: str = ""
 
     def render(self) -> str:
-        return render({"state": _State.GATE_CLOSED.value, "boot": self.boot, "gate": self.gate.value})
+        fields = {"state": _State.GATE_CLOSED.value, "boot": self.boot, "gate": self.gate.value}
+        return render({**fields, **_reported(self.reported_boot)})
 
 
 @frozen
@@ -105,6 +111,10 @@ class Withdrawn:
     def render(self) -> str:
         order = {} if self.maintenance is None else {"maintenance": self.maintenance.fields()}
         return render({"state": _State.WITHDRAWN.value, "boot": self.boot, **order})
+
+
+def _reported(boot: str) -> dict[str, str]:
+    return {"reported": boot} if boot else {}
 
 
 AgentRecord = Union[Armed, Committed, GateClosed, Withdrawn]
@@ -137,6 +147,7 @@ def _armed(fields: Fields) -> Armed:
         gate=fields.choice("gate", GateKind),
         machine_uid=fields.text("machine", OPAQUE),
         roster_version=fields.count("roster"),
+        reported_boot=_reported_boot(fields),
     )
 
 
@@ -144,4 +155,8 @@ def _gate_closed(fields: Fields) -> GateClosed:
     gate = fields.choice("gate", GateKind)
     if gate is GateKind.NONE:
         raise Refused("it says that a gate is closed, and that there is none")
-    return GateClosed(fields.text("boot", OPAQUE), gate)
+    return GateClosed(fields.text("boot", OPAQUE), gate, _reported_boot(fields))
+
+
+def _reported_boot(fields: Fields) -> str:
+    return fields.text("reported", OPAQUE) if "reported" in fields else ""

@@ -134,10 +134,11 @@ class Agent:
         "no more than a promise that an earlier run left.",
     )
     gate: str = setting(
-        "hold",
-        allowed=Choice(("hold", "taint", "none")),
-        consequence="What keeps workloads off a boot without a promise: hold the kubelet, rely on the leader's taint "
-        "(hosts whose kubelet starts the control plane), or nothing, which the promise then says.",
+        "auto",
+        allowed=Choice(("auto", "hold", "taint", "none")),
+        consequence="What keeps workloads off a boot without a promise: hold the kubelet, rely on the leader's taint, "
+        "or nothing, which the promise then says. auto is taint on hosts that start an API server or etcd, that are an "
+        "API server's address, or that reach the API only by loopback; else hold.",
     )
     kubelet_unit: str = setting(
         "kubelet.service",

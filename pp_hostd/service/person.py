@@ -35,12 +35,13 @@ def now() -> datetime:
     return datetime.now(timezone.utc).replace(microsecond=0)
 
 
-def confirm(name: str, *, yes: bool) -> None:
-    """Return only if they type the node's name back, or have said --yes."""
+def confirm(name: str, *, yes: bool | None) -> None:
+    """Return only if they type the node's name back, or have said --yes; None: the command has no such option."""
     if yes:
         return
     if not (sys.stdin and sys.stdin.isatty()):
-        raise UserError("nothing was changed: there is no terminal to ask on", "If you are sure, say --yes.")
+        hint = "Run it on a terminal." if yes is None else "If you are sure, say --yes."
+        raise UserError("nothing was changed: there is no terminal to ask on", hint)
     try:
         typed = input("Type the node's name to go on: ")
     except EOFError:

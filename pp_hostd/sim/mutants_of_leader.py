@@ -73,11 +73,11 @@ MUTANTS_OF_LEADER = (
         "another boot is evidence",
         11,
         "tainted",
-        ("leader.plan.certainty:_boot_trouble", 'found.boot in ("", boot_of(record))', "True"),
+        ("leader.plan.certainty:_boot_trouble", "or not overtaken(found.node)", "or True"),
         (
             "leader.plan.certainty:_evidence",
             "    if _confirmed(found) and",
-            "    if isinstance(record, Armed) and found.boot not in ('', record.boot):\n"
+            "    if isinstance(record, Armed) and overtaken(found.node):\n"
             "        return Evidence('it has booted again', at_once, held=True)\n"
             "    if _confirmed(found) and",
         ),
@@ -86,6 +86,7 @@ MUTANTS_OF_LEADER = (
         "what was stated before the condemnation is evidence",
         11,
         "tainted",
+        ("leader.plan.certainty:_evidence", "and not overtaken(found.node) and", "and"),
         (
             "leader.plan.certainty:_nothing_started",
             "return closed.gate is GateKind.HOLD if promise is None else closed.boot != promise.boot",

@@ -32,11 +32,13 @@ def make_host() -> None:
     os.mkdir(RUN_DIRECTORY, 0o700)
 
 
-async def start(*arguments: str, **environment: str) -> asyncio.subprocess.Process:
+async def start(
+    *arguments: str, stdin: int = asyncio.subprocess.DEVNULL, **environment: str
+) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
         PP_HOSTD,
         *arguments,
-        stdin=asyncio.subprocess.DEVNULL,
+        stdin=stdin,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         env={**ENVIRONMENT, **environment},
@@ -44,7 +46,7 @@ async def start(*arguments: str, **environment: str) -> asyncio.subprocess.Proce
 
 
 async def run(*arguments: str, **environment: str) -> Result:
-    process = await start(*arguments, **environment)
+    process = await start(*arguments, stdin=asyncio.subprocess.DEVNULL, **environment)
     output, complaint = await asyncio.wait_for(process.communicate(), 30)
     return Result(process.returncode, output.decode(), complaint.decode())
 

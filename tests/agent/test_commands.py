@@ -10,9 +10,11 @@ import socket
 import time
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 
+from pp_hostd.agent.act.gate import GateFiles
 from pp_hostd.agent.commands.maintenance import moment_of
 from pp_hostd.agent.control_socket import NAME
 from pp_hostd.agent.explain import explain
@@ -27,7 +29,7 @@ from pp_hostd.model.evidence import PeerAnswered
 from pp_hostd.model.memory import LastRead
 from pp_hostd.model.moment import parse_moment
 from pp_hostd.model.promise import WatchdogKind, Withdrawn
-from tests.agent.command_line import daemon, make_host, run, run_json, start
+from tests.agent.command_line import Result, daemon, make_host, run, run_json, start
 from tests.agent.values import BOND, BOOT, GROUND, INQUIRY, MEMORY, UNARMED, judged
 from tests.harness.isolated import isolated
 
@@ -215,6 +217,41 @@ async def test_the_gate_is_opened_only_for_who_knows() -> None:
         result = await run("gate", "open", "--i-know")
         assert (result.code, result.output) == (2, "")
         assert result.complaint == "pp-hostd: the gate stays closed: the API is away\n"
+
+
+async def typed(answer: str, *arguments: str) -> Result:
+    """The command on a terminal, at which somebody types this."""
+    mine, its = os.openpty()
+    with os.fdopen(mine, "wb", buffering=0) as keyboard, os.fdopen(its, "rb") as terminal:
+        keyboard.write(f"{answer}\n".encode())
+        process = await start(*arguments, stdin=terminal.fileno())
+        output, complaint = await asyncio.wait_for(process.communicate(), 30)
+    return Result(process.returncode, output.decode(), complaint.decode())
+
+
+@isolated
+async def test_the_gate_opens_without_api_and_daemon_for_who_types_the_nodes_name(tmp_path: Path) -> None:
+    make_host()
+    config, gate = tmp_path / "it.toml", GateFiles(RUN_DIRECTORY)
+    config.write_text('[agent]\nnode_name = "worker-7"\n')
+    command = ["gate", "open", "--i-know", "--offline", "--config", str(config)]
+    nowhere = await run(*command)
+    assert (nowhere.code, "there is no terminal" in nowhere.complaint, gate.is_open(boot_id())) == (2, True, False)
+    wrong = await typed("worker-8", *command)
+    assert (wrong.code, gate.is_open(boot_id())) == (2, False)
+    right = await typed("worker-7", *command)
+    assert (right.code, gate.is_open(boot_id())) == (0, True)
+    assert "no other host runs the workloads of worker-7" in right.output
+
+
+@isolated
+async def test_a_mistake_in_the_settings_does_not_keep_the_gate_from_being_opened_offline(tmp_path: Path) -> None:
+    make_host()
+    config = tmp_path / "it.toml"
+    config.write_text("agent.mod = 5\n")
+    name = socket.gethostname().lower()
+    opened = await typed(name, "gate", "open", "--i-know", "--offline", "--config", str(config))
+    assert (opened.code, GateFiles(RUN_DIRECTORY).is_open(boot_id())) == (0, True)
 
 
 @isolated

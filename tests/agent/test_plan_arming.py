@@ -99,6 +99,26 @@ def test_a_boot_that_nobody_held_is_not_covered_by_another_boots_record(
     assert step(booted(found, gate), replace(PROVEN, condemned_id=7)) == Store(Withdrawn(BOOT), found)
 
 
+@pytest.mark.parametrize("ground", [GROUND, replace(GROUND, stopping=True), Ground(HOST)])
+def test_a_gate_that_was_opened_by_others_is_first_of_all_withdrawn_from_the_node(ground: Ground) -> None:
+    found = node(record=CLOSED)
+    opened = after(booted(found), GateOpened(), 1.0)
+    assert step(opened, replace(PROVEN, condemned_id=7), ground) == Store(Withdrawn(BOOT), found)
+    assert step(opened, PROVEN, ground, after_seconds=3600) == Store(Withdrawn(BOOT), found)
+
+
+def test_what_is_stored_names_the_boot_that_the_kubelet_had_reported_then() -> None:
+    found = replace(node(), boot="boot-before")
+    closed = replace(CLOSED, reported_boot="boot-before")
+    assert step(booted(found)) == Store(closed, found)
+    armed = booted(replace(found, agent=closed), watchdog=WatchdogArmed(WatchdogKind.HARDWARE, 10.0))
+    promise = replace(PROMISE, reported_boot="boot-before")
+    assert step(armed) == Store(promise, replace(found, agent=closed))
+    reported = replace(found, agent=promise, boot=BOOT)
+    kept = seen(reported, replace(armed, gate=Gate.OPEN))
+    assert step(kept) == Wait("")  # the kubelet's report is no reason for another promise
+
+
 def test_it_arms_only_after_a_read_begun_after_the_look() -> None:
     bond = booted(node(record=CLOSED))
     before = Memory(proof=Proof(NOW - 0.1, Source.OWN_READ), last_read=LastRead(NOW - 0.1, NOW, ""))

@@ -79,7 +79,7 @@ def test_silence_is_what_a_look_has_found_and_not_the_time_that_nobody_looked() 
     assert isinstance(world.under_way[0][1], Inspect)
 
 
-@pytest.mark.parametrize("gate", [GateKind.TAINT, GateKind.NONE])
+@pytest.mark.parametrize("gate", GateKind)
 def test_a_boot_that_the_kubelet_reported_and_the_agent_never_promised_is_not_waited_for(gate: GateKind) -> None:
     world = World(gate=gate)
     world.api.patch("nodes", HOST, {"status": {"nodeInfo": {"bootID": "boot-2"}}})
@@ -87,11 +87,41 @@ def test_a_boot_that_the_kubelet_reported_and_the_agent_never_promised_is_not_wa
     assert "its kubelet has reported another boot than the one promised" in world.held()
 
 
-@pytest.mark.parametrize(("gate", "boot"), [(GateKind.TAINT, "boot-1"), (GateKind.HOLD, "boot-2")])
-def test_a_boot_that_was_promised_or_held_back_is_waited_for(gate: GateKind, boot: str) -> None:
+@pytest.mark.parametrize("gate", GateKind)
+@pytest.mark.parametrize("boot", ["boot-1", "boot-0"])
+def test_a_boot_that_was_promised_or_reported_before_the_promise_is_waited_for(gate: GateKind, boot: str) -> None:
     world = World(gate=gate)
+    world.state(world.a_promise(reported_boot="boot-0"))
     world.api.patch("nodes", HOST, {"status": {"nodeInfo": {"bootID": boot}}})
     world.request()
+    world.run(world.given_back)
+
+
+@pytest.mark.parametrize("gate", [GateKind.HOLD, GateKind.TAINT])
+@pytest.mark.parametrize("boot", ["boot-2", "boot-3"])
+def test_a_closed_gate_is_no_evidence_once_the_kubelet_has_reported_that_boot_or_a_later_one(
+    gate: GateKind, boot: str
+) -> None:
+    world = waiting(gate)
+    world.reset()
+    world.state(GateClosed("boot-2", gate, reported_boot="boot-1"))
+    world.api.patch("nodes", HOST, {"status": {"nodeInfo": {"bootID": boot}}})
+    assert "something may have been started before" in world.held()
+
+
+def test_a_closed_gate_of_a_boot_that_the_kubelet_had_reported_already_is_no_evidence() -> None:
+    world = waiting(GateKind.HOLD)
+    world.reset()
+    world.api.patch("nodes", HOST, {"status": {"nodeInfo": {"bootID": "boot-2"}}})
+    world.state(GateClosed("boot-2", GateKind.HOLD, reported_boot="boot-2"))
+    assert "something may have been started before" in world.held()
+
+
+def test_a_closed_gate_is_evidence_while_the_kubelet_has_reported_nothing_since() -> None:
+    world = waiting(GateKind.HOLD)
+    world.reset()
+    world.api.patch("nodes", HOST, {"status": {"nodeInfo": {"bootID": "boot-1"}}})
+    world.state(GateClosed("boot-2", GateKind.HOLD, reported_boot="boot-1"))
     world.run(world.given_back)
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from pp_hostd.agent.daemon import PAUSE_SECONDS
+from pp_hostd.agent.state import RUN_DIRECTORY
 from pp_hostd.kube.resources import NODES
-from pp_hostd.model.promise import GateClosed, GateKind, Withdrawn
+from pp_hostd.model.promise import Armed, GateClosed, GateKind, Withdrawn
 from tests.harness.bed.host import GATE_COMMAND, Host
 from tests.harness.bed.relay import Mode
 from tests.harness.embedded import EmbeddedCluster
@@ -35,6 +37,12 @@ def is_idle(host: Host, seconds: float) -> bool:
     assert not host.kubelet_started()
     alive = [event["at"] for event in host.events("notify") if "WATCHDOG" in event["message"]]
     return bool(alive) and alive[-1] > host.events("up")[0]["at"] + seconds
+
+
+def promised(stage: Stage, host: Host) -> GateKind | None:
+    """The kind of gate that this boot's promise names."""
+    record = stage.record(host)
+    return record.gate if isinstance(record, Armed) and record.boot == host.boot_id else None
 
 
 def gate_status(host: Host) -> dict[str, Any]:
@@ -157,6 +165,45 @@ def test_nobody_opens_the_gate_while_the_node_may_say_that_nothing_runs(stage: S
     assert "the gate stays closed" in refused.stderr
     assert isinstance(stage.record(host), GateClosed)
     assert is_idle(host, 0)
+
+
+OPENS_OFFLINE = f"""
+from pp_hostd.agent.act.gate import GateFiles
+from pp_hostd.agent.sense.boot import boot_id
+assert not GateFiles({RUN_DIRECTORY!r}).open(boot_id(), "somebody opened it by hand, offline")
+"""
+
+
+def test_what_the_node_says_of_a_gate_that_was_opened_offline_is_withdrawn_as_soon_as_the_api_answers(
+    stage: Stage,
+) -> None:
+    host, *_ = stage.hosts(3)
+    host.kill()
+    stage.contents.condemn(host.name)
+    stage.bed.boot(host.name)
+    eventually(lambda: isinstance(stage.record(host), GateClosed), "the Node says that nothing was started")
+    stage.bed.set_api(Mode.REFUSE, [host.name])
+    host.run(sys.executable, "-c", OPENS_OFFLINE)
+    eventually(host.kubelet_started, "the kubelet starts, without the API")
+    assert isinstance(stage.record(host), GateClosed)
+    stage.bed.set_api(Mode.PASS, [host.name])
+    eventually(lambda: stage.record(host) == Withdrawn(host.boot_id), "what is no longer true is withdrawn")
+    says(host, "the gate was opened, and not by this agent")
+    stage.contents.lift(host.name)
+    eventually(lambda: isinstance(stage.record(host), Armed), "it is protected again")
+
+
+def test_a_host_that_is_an_api_servers_address_is_not_held_and_its_promise_says_so(stage: Stage) -> None:
+    host, *_ = stage.hosts(3)
+    host.kill()
+    stage.configure(host, {"agent.gate": "hold", "api.servers": [f"https://{host.address}:6443"]})
+    stage.bed.set_api(Mode.REFUSE, [host.name])
+    stage.bed.boot(host.name)
+    eventually(host.kubelet_started, "its kubelet, which may have to start the API, is not held")
+    says(host, '"hold" could keep this host waiting for ever')
+    stage.bed.set_api(Mode.PASS, [host.name])
+    eventually(lambda: promised(stage, host), "it is armed in this boot")
+    assert promised(stage, host) is GateKind.TAINT
 
 
 def test_a_host_that_was_never_in_the_cluster_passes(new_stage: Stage) -> None:

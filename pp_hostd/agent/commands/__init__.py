@@ -87,6 +87,12 @@ def _add_gate(commands: argparse._SubParsersAction[Any], config_path: str) -> No
         "started here, and refuses if it can't.",
     )
     opening.add_argument("--i-know", action="store_true", help="needed: you know where its workloads run")
+    opening.add_argument(
+        "--offline",
+        action="store_true",
+        help="open it without the API and without the daemon, after the node's name was typed",
+    )
+    _config(opening, config_path)
     opening.set_defaults(command=_command("gate", "open_gate"))
     hold = _parser(actions, "hold", "wait until the gate is open; the unit before the kubelet's runs this")
     _config(hold, config_path)

@@ -18,7 +18,9 @@ from pp_hostd.agent.doctor.probe.in_time import Probes, in_thread
 from pp_hostd.agent.doctor.probe.links import links
 from pp_hostd.agent.doctor.probe.peers import ask_peers, key, some
 from pp_hostd.agent.doctor.probe.systemd import systemd
+from pp_hostd.agent.sense.control_plane import by_name_service, gate_facts
 from pp_hostd.config_error import ConfigError
+from pp_hostd.model.gate_kind import GateFacts
 from pp_hostd.model.settings import Settings
 
 T = TypeVar("T")
@@ -48,6 +50,7 @@ class Examination:
         kernel = self._look("the kernel", host.kernel)
         units = [AGENT, GATE, *SLEEP, (settings or Settings()).agent.kubelet_unit]
         systemd_found = self._look("systemd", lambda: systemd(units))
+        gate = self._given(settings, "the control plane", _gate)
         link_list = self._look("links", links)
         daemon = self._look("the daemon", host.daemon)
         known, cluster_found = await others, await reached
@@ -62,6 +65,7 @@ class Examination:
             rivals=await rivals,
             kernel=await kernel,
             systemd=await systemd_found,
+            gate=await gate,
             access=access,
             roster=roster,
             links=await link_list,
@@ -109,6 +113,10 @@ class Examination:
 
 def _watchdog(settings: Settings) -> Awaitable[watchdog_look.Seen]:
     return in_thread(lambda: watchdog_look.query(settings.watchdog.device))
+
+
+def _gate(settings: Settings) -> Awaitable[GateFacts]:
+    return in_thread(lambda: gate_facts(settings, by_name_service))
 
 
 async def _nothing() -> NotKnown:

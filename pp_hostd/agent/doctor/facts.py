@@ -13,6 +13,7 @@ from pp_hostd.errors import UserError
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.outcome import ApiError
 from pp_hostd.model.evidence import PeerAnswered
+from pp_hostd.model.gate_kind import GateFacts
 from pp_hostd.model.roster import Electorate, Member
 from pp_hostd.model.settings import Settings
 from pp_hostd.peers.client import Silence
@@ -157,6 +158,7 @@ class Facts:
     rivals: Sequence[Rival] | NotKnown
     kernel: KernelFacts | NotKnown
     systemd: SystemdFacts | NotKnown
+    gate: GateFacts | NotKnown
     access: AccessFacts | NotKnown
     roster: RosterFacts | NotKnown
     links: Sequence[Link] | NotKnown

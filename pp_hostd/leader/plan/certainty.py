@@ -11,7 +11,7 @@ from itertools import chain, islice
 
 from pp_hostd.frozen import frozen
 from pp_hostd.leader.plan.freeing import deleted
-from pp_hostd.leader.plan.memory import wait_seconds
+from pp_hostd.leader.plan.memory import overtaken, wait_seconds
 from pp_hostd.leader.plan.view import View
 from pp_hostd.model.case import Course, Stage
 from pp_hostd.model.confirmation import Confirmation
@@ -104,11 +104,8 @@ def certain(view: View) -> Course:
 
 
 def _boot_trouble(found: NodeSeen) -> str:
-    """Where no gate holds the kubelet, it may have started workloads in a boot that its agent never reported."""
-    record = found.node.agent
-    promise = record.promise if isinstance(record, Committed) else record
-    unheld = isinstance(promise, Armed) and promise.gate is not GateKind.HOLD and not _confirmed(found)
-    if not unheld or found.boot in ("", boot_of(record)):
+    """A promise ends with its boot: workloads may run in another one, which its agent never reported."""
+    if not isinstance(found.node.agent, (Armed, Committed)) or _confirmed(found) or not overtaken(found.node):
         return ""
     return _or_a_word("its kubelet has reported another boot than the one promised", found.node.name)
 
@@ -130,7 +127,7 @@ def _evidence(view: View, inspection: Inspection, found: NodeSeen) -> Evidence |
         return Evidence(f"{found.confirmed.who} has confirmed that it is dead", at_once, held=True)
     if record is None and inspection.kubelet_renewed == "":  # its Lease went with the Node before this one
         return Evidence("it was freed before, and the host has not come back since", at_once, held=True)
-    if isinstance(record, GateClosed) and _nothing_started(record, case.promise):
+    if isinstance(record, GateClosed) and not overtaken(found.node) and _nothing_started(record, case.promise):
         return Evidence("it has booted again, and its gate is closed", at_once, held=record.gate is GateKind.HOLD)
     if isinstance(record, Committed) and case.committed_at is not None:
         seconds = record.promise.watchdog_timeout_seconds + view.settings.leader.margin_seconds

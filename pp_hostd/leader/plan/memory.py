@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from pp_hostd.model.case import Awaited, Case, Term
+from pp_hostd.model.node import Node
 from pp_hostd.model.observed import MachineSeen, NodeSeen
 from pp_hostd.model.promise import Armed, Committed, GateClosed, GateKind
 from pp_hostd.model.remedy import (
@@ -102,8 +103,8 @@ def _after(settings: Settings, case: Case, told: Iterable[RemedyNews]) -> Case:
 def _inspected(case: Case, inspection: Inspection) -> Case:
     record = None if inspection.node is None else inspection.node.node.agent
     promise = record.promise if isinstance(record, Committed) else record
-    overtaken = isinstance(promise, Armed) and inspection.node is not None and _overtaken(inspection.node, promise)
-    if isinstance(promise, Armed) and promise != case.promise and not overtaken:
+    covers = inspection.node is not None and not overtaken(inspection.node.node)
+    if isinstance(promise, Armed) and promise != case.promise and covers:
         # What binds the host has changed: who acknowledged it counts for that one alone.
         case = replace(case, promise=promise, tokens={}, t0_at=None)
     committed = isinstance(record, Committed) and record.id == case.id
@@ -122,10 +123,15 @@ def _inspected(case: Case, inspection: Inspection) -> Case:
     )
 
 
-def _overtaken(seen: NodeSeen, promise: Armed) -> bool:
-    """Whether a kubelet that nothing holds was in another boot than the one promised when the taint was there at the
-    latest: what it has started in that boot may have come before the taint (rule 6)."""
-    return promise.gate is not GateKind.HOLD and seen.boot not in ("", promise.boot)
+def overtaken(node: Node) -> bool:
+    """Rule 11: whether the kubelet has reported a boot that the agent's record does not cover, so that workloads may
+    run in it: one after the promised boot, or the very boot whose gate is said to be closed. Whatever kept the kubelet
+    back, a gate or a taint, was not in its way or is no longer."""
+    record = node.agent
+    promise = record.promise if isinstance(record, Committed) else record
+    if isinstance(promise, Armed):
+        return node.boot not in ("", promise.boot, promise.reported_boot)
+    return isinstance(record, GateClosed) and (node.boot not in ("", record.reported_boot) or node.boot == record.boot)
 
 
 def _answered(settings: Settings, case: Case, answers: Iterable[RemedyNews]) -> Case:

@@ -29,6 +29,7 @@ from pp_hostd.kube.outcome import ApiError
 from pp_hostd.kube.outcome import Outcome as ApiOutcome
 from pp_hostd.model.answer import Health
 from pp_hostd.model.evidence import PeerAnswered
+from pp_hostd.model.gate_kind import GateFacts
 from pp_hostd.model.settings import Agent, Settings, Watchdog
 from pp_hostd.peers.client import Silence
 from pp_hostd.peers.signing import UNSIGNED, Keyring
@@ -204,6 +205,13 @@ CASES: list[tuple[str, dict[str, Any], str, str]] = [
         f"kubelet.service does not require {GATE}",
     ),
     ("gate", {"loaded": loaded(agent=Agent(gate="taint"))}, "ok", 'agent.gate is "taint"'),
+    ("gate", {"gate": GateFacts("k3s.service")}, "ok", 'agent.gate is "auto", here "taint", since this host starts'),
+    (
+        "gate",
+        {"loaded": loaded(agent=Agent(gate="hold")), "gate": GateFacts("k3s.service")},
+        "failure",
+        'agent.gate "hold" could keep this host waiting for ever: this host starts a part of the control plane',
+    ),
     (
         "fd-store",
         {"systemd": units(pp_hostd={**UNIT, "FileDescriptorStoreMax": "0"})},

@@ -25,6 +25,7 @@ from pp_hostd.agent.doctor.line import Line
 from pp_hostd.config import Loaded
 from pp_hostd.model.answer import Answer, Health
 from pp_hostd.model.evidence import PeerAnswered
+from pp_hostd.model.gate_kind import GateFacts, ServerFacts
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Electorate, Member, Roster
 from pp_hostd.model.settings import Settings
@@ -105,6 +106,7 @@ WELL = Facts(
     rivals=(),
     kernel=KernelFacts(0, 16, True, False),
     systemd=SYSTEMD,
+    gate=GateFacts(servers=(ServerFacts("192.0.2.10"),)),
     access=AccessFacts(
         "/etc/pp-hostd/kubeconfig",
         attempts=(Attempt("api-read-node", "get nodes a"),),

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from pp_hostd.agent.doctor.facts import Facts, NotKnown, Properties, SystemdFacts
 from pp_hostd.agent.doctor.line import Line, failure, not_checked, ok, warning
+from pp_hostd.model.gate_kind import GateFacts, gate_kind, hindrance, objection
+from pp_hostd.model.promise import GateKind
 from pp_hostd.model.settings import Settings
 
 AGENT, GATE = "pp-hostd.service", "pp-hostd-gate.service"
@@ -23,7 +25,7 @@ def systemd(facts: Facts) -> Iterator[Line]:
         return
     yield _version(found)
     yield _unit(found)
-    yield from _gate(found, facts.settings or Settings())
+    yield from _gate(found, facts.settings or Settings(), facts.gate)
     yield _fd_store(found, armed=bool(facts.report.get("armed")))
     yield _sleep(found)
     yield _reboot_watchdog(found.manager)
@@ -49,10 +51,20 @@ def _unit(found: SystemdFacts) -> Line:
     return ok("unit", f"{AGENT} is {state}, {unit.get('ActiveState')}")
 
 
-def _gate(found: SystemdFacts, settings: Settings) -> Iterator[Line]:
-    kind, kubelet = settings.agent.gate, settings.agent.kubelet_unit
-    if kind != "hold":
-        yield ok("gate", f'agent.gate is "{kind}": no unit holds {kubelet}')
+def _gate(found: SystemdFacts, settings: Settings, facts: GateFacts | NotKnown) -> Iterator[Line]:
+    configured, kubelet = settings.agent.gate, settings.agent.kubelet_unit
+    if isinstance(facts, NotKnown):
+        why = f"whether this host starts the control plane: {facts.why}"
+        yield not_checked("gate", why, facts.advice or "Run this again.")
+    hindered_by = "" if isinstance(facts, NotKnown) else hindrance(facts)
+    refused = objection(configured, hindered_by)
+    if refused:
+        yield failure("gate", f"agent.gate {refused}", 'Set agent.gate = "auto", and do: systemctl restart pp-hostd')
+        return
+    kind = gate_kind(configured, hindered_by)
+    if kind is not GateKind.HOLD:
+        because = f', here "{kind.value}", since {hindered_by}' if hindered_by and kind.value != configured else ""
+        yield ok("gate", f'agent.gate is "{configured}"{because}: no unit holds {kubelet}')
         return
     gate, held = found.units.get(GATE, ABSENT), found.units.get(kubelet, ABSENT)
     if gate.get("LoadState") != "loaded":
