@@ -23,9 +23,9 @@ CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kube
 
 @frozen
 class NodeSeen:
-    """A Node; `subject` is the machine that it names. `freed` and `confirmed` are None where nothing is. `conditioned`: it
-    has a Ready condition, whatever that says. `stretch` changes whenever the watch has shown that another promise binds
-    the host than before, and when it had to begin anew: with the same one there was no gap."""
+    """A Node; `subject` is the machine that it names. `freed` and `confirmed` are None where nothing is. `conditioned`:
+    it has a Ready condition, whatever that says. `stretch` changes whenever the watch has shown that another promise
+    binds the host than before, and when it had to begin anew: with the same one there was no gap."""
 
     node: Node
     subject: str | Unreadable
