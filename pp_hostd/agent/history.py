@@ -6,7 +6,7 @@ import json
 import os
 from typing import Any
 
-from pp_hostd.agent.state import write
+from pp_hostd.agent.record_file import write
 from pp_hostd.files import FileError, read_whole
 from pp_hostd.model.record import render
 

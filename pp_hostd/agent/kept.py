@@ -53,6 +53,11 @@ class Kept:
         memory = self.memory.resumed()
         return replace(self, memory=memory if self.bond.binds else replace(memory, decision=None))
 
+    def commitments(self) -> str:
+        """All but what a judgement knows of proofs, reads and peers: what no older copy may lack (rules 5 and 7)."""
+        memory = replace(self.memory, proof=None, failed_reads=0, last_read=None, inquiry=None, outage=None)
+        return replace(self, memory=memory).render()
+
     def render(self) -> str:
         memory = self.memory
         return render(

@@ -7,9 +7,10 @@ import os
 
 from pp_hostd.agent.act.gate import GateFiles
 from pp_hostd.agent.act.watchdog_look import boot_status
+from pp_hostd.agent.record_file import Sentences
 from pp_hostd.agent.rosters import Rosters
 from pp_hostd.agent.sense.boot import history, last_boot
-from pp_hostd.agent.state import Sentences, StateFiles
+from pp_hostd.agent.state import StateFiles
 from pp_hostd.frozen import frozen
 from pp_hostd.model.bond import Bond, Gate
 from pp_hostd.model.control import Maintenance

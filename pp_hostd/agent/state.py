@@ -2,7 +2,8 @@
 
 What is in /run is written without fsync: that is memory, and after a crash of the machine nobody may believe it anyway.
 Saving never raises; it returns a sentence when it failed, and the old file then stands. A file that can't be relied on
-is set aside as `<name>.corrupt` and counts as nothing known.
+is set aside as `<name>.corrupt`; of the state and of each roster there is a copy that counts then, and all else counts
+as nothing known.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import json
 import os
 import re
 from collections.abc import Iterable
-from typing import Any, Callable, TypeVar
+from typing import Any
 
-from pp_hostd.agent.kept import MAX_CHARACTERS, Kept, parse_kept
-from pp_hostd.files import FileError, read_whole, write_whole
+from pp_hostd.agent.kept import Kept
+from pp_hostd.agent.record_file import Sentences, load_record, write
+from pp_hostd.agent.state_copies import StateCopies
+from pp_hostd.files import FileError, read_whole
 from pp_hostd.model.bond import Gate
 from pp_hostd.model.control import Maintenance, parse_control
 from pp_hostd.model.keys import MAINTENANCE
@@ -31,10 +34,7 @@ from pp_hostd.model.settings import Settings, every_setting, value_of
 RUN_DIRECTORY = "/run/pp-hostd"
 VAR_DIRECTORY = "/var/lib/pp-hostd"
 MAX_REPORT_BYTES = 1 << 20
-_ROSTER = re.compile("roster-([1-9][0-9]{0,14})")
-
-Sentences = tuple[str, ...]
-Record = TypeVar("Record")
+_ROSTER = re.compile(r"roster-([1-9][0-9]{0,14})(\.copy)?")
 
 
 class StateFiles:
@@ -43,40 +43,34 @@ class StateFiles:
     def __init__(self, run_directory: str = RUN_DIRECTORY, var_directory: str = VAR_DIRECTORY) -> None:
         self.run_directory = run_directory
         self.var_directory = var_directory
-        self._saved = ""
+        self._state = StateCopies(self._run("state"))
 
     def save(self, kept: Kept) -> str:
         """Keep this, unless it is what was kept last. Cheap: it is called at every judgement."""
-        text = kept.render()
-        trouble = "" if text == self._saved else write(self._run("state"), text, durable=False)
-        if trouble:
-            _overwrite(self._run("state"), text.encode())
-        self._saved = "" if trouble else text
-        return trouble
+        return self._state.save(kept)
 
     def load(self, boot: str, gate: Gate, now: float) -> tuple[Kept | None, Sentences]:
         """What was kept in this boot, as a restarted process takes it up, and what had to be set aside."""
-        kept, told = load_record(self._run("state"), MAX_CHARACTERS, lambda text: parse_kept(text, boot, gate, now))
+        kept, told = self._state.load(boot, gate, now)
         return (None if kept is None else kept.taken_up()), told
 
     def is_bound(self, boot: str, now: float) -> bool:
         """Whether this boot is bound, as far as is known. Sets nothing aside: `load` does, and tells."""
-        try:
-            kept = parse_kept(read_whole(self._run("state"), MAX_CHARACTERS), boot, Gate.ABSENT, now)
-        except FileError:
-            return False
-        return isinstance(kept, Kept) and kept.bond.binds
+        kept = self._state.peek(boot, now)
+        return kept is not None and kept.bond.binds
 
     def save_rosters(self, rosters: Iterable[Roster]) -> str:
         """Keep these, and no others: the newest, and those older ones of which a version may be promised (rule 5)."""
         texts = {roster.version: roster.render() for roster in rosters}
         for version, text in texts.items():
-            trouble = write(self._run(f"roster-{version}"), text, durable=False)
-            if trouble:
-                return trouble
-        for old in set(self._roster_versions()).difference(texts):
-            with contextlib.suppress(OSError):
-                os.unlink(self._run(f"roster-{old}"))
+            for name in _roster_names(version):
+                trouble = write(self._run(name), text, durable=False)
+                if trouble:
+                    return trouble
+        for names in map(_roster_names, set(self._roster_versions()).difference(texts)):
+            for each in names:
+                with contextlib.suppress(OSError):
+                    os.unlink(self._run(each))
         return ""
 
     def load_rosters(self) -> tuple[tuple[Roster, ...], Sentences]:
@@ -84,9 +78,12 @@ class StateFiles:
         rosters: list[Roster] = []
         sentences: Sentences = ()
         for version in sorted(self._roster_versions(), reverse=True):
-            roster, troubles = load_record(self._run(f"roster-{version}"), MAX_CONFIG_MAP_CHARACTERS, parse_roster)
-            rosters += [] if roster is None else [roster]
-            sentences += troubles
+            for name in _roster_names(version):
+                roster, troubles = load_record(self._run(name), MAX_CONFIG_MAP_CHARACTERS, parse_roster)
+                sentences += troubles
+                if roster is not None:
+                    rosters.append(roster)
+                    break
         return tuple(rosters), sentences
 
     def _roster_versions(self) -> list[int]:
@@ -94,7 +91,7 @@ class StateFiles:
             names = os.listdir(self.run_directory)
         except OSError:
             return []
-        return [int(found[1]) for found in map(_ROSTER.fullmatch, names) if found]
+        return list({int(found[1]) for found in map(_ROSTER.fullmatch, names) if found})
 
     @property
     def settings_path(self) -> str:
@@ -149,54 +146,9 @@ class StateFiles:
         return os.path.join(self.var_directory, name)
 
 
-def write(path: str, text: str, *, durable: bool = True) -> str:
-    """Replace the file, and make its directory if need be; the sentence says why that failed."""
-    try:
-        os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
-        write_whole(path, text.encode(), durable=durable)
-    except FileError as error:
-        return str(error)
-    except OSError as error:
-        return f"{path}: can't be written ({error.strerror})"
-    return ""
-
-
-def _overwrite(path: str, data: bytes) -> None:
-    """Where no new file finds room, the old one has some: a proof that is not kept would be one too old at the next
-    start, and a reset without need. A crash in between leaves garbage, which counts as nothing known."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            if len(data) <= os.fstat(descriptor).st_blocks * 512:
-                os.write(descriptor, data)
-                os.ftruncate(descriptor, len(data))
-        finally:
-            os.close(descriptor)
-
-
-def set_aside(path: str, reason: str) -> str:
-    """Rename what can't be relied on, over what was set aside before; the sentence is for the journal."""
-    aside = f"{path}.corrupt"
-    try:
-        os.rename(path, aside)
-    except OSError as error:
-        return f"{reason}; it counts as nothing known, and can't be set aside ({error.strerror})"
-    return f"{reason}; it counts as nothing known, and was set aside as {aside}"
-
-
-def load_record(
-    path: str, limit_bytes: int, parse: Callable[[bytes], Record | Unreadable | None]
-) -> tuple[Record | None, Sentences]:
-    """What is in the file; one that can't be relied on is set aside."""
-    if not os.path.lexists(path):
-        return None, ()
-    try:
-        parsed = parse(read_whole(path, limit_bytes))
-    except FileError as error:
-        return None, (set_aside(path, str(error)),)
-    if isinstance(parsed, Unreadable):
-        return None, (set_aside(path, f"{path}: {parsed}"),)
-    return parsed, ()
+def _roster_names(version: int) -> tuple[str, str]:
+    """In an outage a host that has lost its roster has no majority: so there is a copy."""
+    return f"roster-{version}", f"roster-{version}.copy"
 
 
 def _maintenance(text: bytes) -> Maintenance | Unreadable | None:

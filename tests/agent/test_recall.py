@@ -9,14 +9,17 @@ from pathlib import Path
 import pytest
 
 from pp_hostd.agent.act.gate import GateFiles
+from pp_hostd.agent.binding import standing
+from pp_hostd.agent.judge import judge
 from pp_hostd.agent.kept import Kept
 from pp_hostd.agent.recall import Recalled, recall
 from pp_hostd.agent.sense.boot import RECORD, Ending
 from pp_hostd.agent.state import StateFiles
 from pp_hostd.model.bond import Bond, Gate
-from pp_hostd.model.memory import Decision
+from pp_hostd.model.memory import Decision, Outage, Proof, Source, Standing
 from pp_hostd.model.settings import Agent, Settings
-from tests.agent.values import BOND, BOOT, MEMORY, NOW
+from pp_hostd.model.verdict import State
+from tests.agent.values import BOND, BOOT, GROUND, MEMORY, NOW, PROMISE
 
 DECIDED = replace(MEMORY, decision=Decision(NOW - 1, "nobody vouches for it", None))
 
@@ -71,3 +74,27 @@ def test_a_boot_that_began_without_a_gate_has_none_by_a_later_setting(files: Sta
 def test_a_run_that_finds_its_state_damaged_does_not_rely_on_the_taint_alone(files: StateFiles) -> None:
     Path(files.run_directory, "state").write_text("{")
     assert begun(files, "taint") is Gate.ABSENT
+
+
+def standing_of(found: Recalled) -> Standing:
+    return standing(Settings(), GROUND, found.bond, found.memory, {3: ("a", "b", "c", "d")}, "")
+
+
+def test_an_armed_host_that_finds_its_state_damaged_in_an_outage_goes_on_feeding(files: StateFiles) -> None:
+    outage = Outage(NOW - 5, NOW - 4, "3 api-error of 3 asked")
+    for at in (NOW - 9, NOW - 5):
+        files.save(Kept(replace(MEMORY, proof=Proof(at, Source.OUTAGE, "3 api-error"), outage=outage), BOND))
+    Path(files.run_directory, "state").write_text("{")
+    found = recall(files, GateFiles(files.run_directory), Settings(), BOOT, NOW)
+    verdict = judge(Settings(), standing_of(found), found.memory, (), NOW, seed=1).verdict
+    assert (verdict.state, verdict.feed) == (State.OUTAGE, True)
+    assert verdict.feed_until_at == NOW - 9 + PROMISE.self_timeout_seconds  # of the older proof: no time is gained
+
+
+def test_a_damaged_state_talks_no_host_out_of_its_reset(files: StateFiles) -> None:
+    files.save(Kept(MEMORY, BOND))
+    files.save(Kept(DECIDED, BOND))
+    Path(files.run_directory, "state").write_text("{")
+    found = recall(files, GateFiles(files.run_directory), Settings(), BOOT, NOW)
+    assert found.memory.decision == DECIDED.decision
+    assert not judge(Settings(), standing_of(found), found.memory, (), NOW, seed=1).verdict.feed

@@ -81,6 +81,10 @@ def state_of(files: StateFiles) -> Path:
     return Path(files.run_directory) / "state"
 
 
+def before_of(files: StateFiles) -> Path:
+    return Path(files.run_directory) / "state.before"
+
+
 def parse(text: object) -> Kept | Unreadable | None:
     return parse_kept(text, BOOT, Gate.OPEN, NOW)
 
@@ -192,18 +196,75 @@ def test_what_has_not_changed_is_not_written_again(files: StateFiles) -> None:
     [b"", b"\xff\x00", b"{}", b'{"v":2}', KEPT.render().encode()[:-9], b"[" * 100_000],
     ids=["nothing", "no text", "no version", "another version", "half", "too deep"],
 )
-def test_a_corrupt_state_is_set_aside_with_a_sentence_and_counts_as_nothing(files: StateFiles, content: bytes) -> None:
+def test_a_state_whose_copies_are_both_corrupt_is_set_aside_and_counts_as_nothing(
+    files: StateFiles, content: bytes
+) -> None:
     files.save(KEPT)
+    paths = (state_of(files), before_of(files))
     for damage in (b"older damage", content):
-        state_of(files).write_bytes(damage)
+        for path in paths:
+            path.write_bytes(damage)
         kept, sentences = files.load(BOOT, Gate.OPEN, NOW)
         assert kept is None
-        assert len(sentences) == 1
-        assert sentences[0].startswith(str(state_of(files)))
-        assert f"set aside as {state_of(files)}.corrupt" in sentences[0]
-    assert {path.name for path in Path(files.run_directory).iterdir()} == {"state.corrupt"}
+        assert len(sentences) == 2
+        for path, sentence in zip(paths, sentences):
+            assert sentence.startswith(f"{path}: ")
+            assert f"set aside as {path}.corrupt" in sentence
+    assert {path.name for path in Path(files.run_directory).iterdir()} == {"state.corrupt", "state.before.corrupt"}
     assert Path(f"{state_of(files)}.corrupt").read_bytes() == content
     assert files.load(BOOT, Gate.OPEN, NOW) == (None, ())
+
+
+LATER = replace(KEPT, memory=replace(MEMORY, proof=Proof(NOW - 0.5, Source.OWN_READ), failed_reads=0))
+DECIDED = replace(LATER, memory=replace(LATER.memory, decision=Decision(NOW, "it was condemned", 7)))
+PROMISED = replace(LATER, bond=replace(BOND, pending=(Pending(replace(PROMISE, roster_version=4), "17"),)))
+
+
+def test_of_a_corrupt_state_the_judgement_before_stands_and_is_at_most_one_older(files: StateFiles) -> None:
+    proofs = [replace(MEMORY, proof=Proof(NOW - 10 + number, Source.OWN_READ)) for number in range(5)]
+    for memory in proofs:
+        assert files.save(Kept(memory, BOND)) == ""
+    state_of(files).write_text("{")
+    kept, sentences = files.load(BOOT, Gate.OPEN, NOW)
+    assert kept == Kept(proofs[-2], BOND)
+    assert len(sentences) == 2
+    assert f"set aside as {state_of(files)}.corrupt" in sentences[0]
+    assert sentences[1] == f"{before_of(files)}: what the judgement before had kept stands instead"
+    assert files.load(BOOT, Gate.OPEN, NOW) == (kept, ())
+
+
+@pytest.mark.parametrize("bound", [DECIDED, PROMISED], ids=["a decision", "a promise"])
+def test_no_copy_lacks_what_the_host_has_bound_itself_to(files: StateFiles, bound: Kept) -> None:
+    files.save(KEPT)
+    files.save(LATER)
+    files.save(bound)
+    state_of(files).write_text("{")
+    assert files.load(BOOT, Gate.OPEN, NOW)[0] == bound
+
+
+def test_the_copy_of_another_boot_is_old_too(files: StateFiles) -> None:
+    files.save(KEPT)
+    state_of(files).write_text("{")
+    kept, sentences = files.load("another-boot", Gate.OPEN, 3.0)
+    assert (kept, len(sentences)) == (None, 1)
+
+
+def test_a_crash_between_two_copies_leaves_the_older_one(files: StateFiles) -> None:
+    files.save(KEPT)
+    files.save(LATER)
+    state_of(files).unlink()
+    assert files.is_bound(BOOT, NOW)
+    assert files.load(BOOT, Gate.OPEN, NOW) == (KEPT, ())
+
+
+def test_a_roster_that_is_corrupt_has_a_copy(files: StateFiles) -> None:
+    kept = roster("a", "b", version=5)
+    files.save_rosters([roster("a", version=3)])
+    files.save_rosters([kept])
+    Path(files.run_directory, "roster-5").write_text("{")
+    rosters, sentences = files.load_rosters()
+    assert (rosters, len(sentences)) == ((kept,), 1)
+    assert files.load_rosters() == ((kept,), ())
 
 
 def test_something_that_is_no_file_is_set_aside_too(files: StateFiles) -> None:
@@ -235,6 +296,11 @@ def test_a_full_file_system_is_told_and_the_state_takes_the_place_of_the_last_if
     later = replace(KEPT, memory=replace(MEMORY, failed_reads=1))
     assert "No space left on device" in files.save(later)
     assert files.load(BOOT, Gate.OPEN, NOW) == (later, ())
+    assert parse(before_of(files).read_text()) == later, "the copy must not grow old while the disk is full"
+    decided = replace(later, memory=replace(later.memory, decision=Decision(NOW, "", 7)))
+    assert "No space left on device" in files.save(decided)
+    assert [parse(path.read_text()) for path in (state_of(files), before_of(files))] == [decided, decided]
+    files.save(later)
     proof, outage = (
         Proof(NOW, Source.OUTAGE, "x" * MAX_SENTENCE_CHARACTERS),
         Outage(NOW, NOW, "x" * MAX_SENTENCE_CHARACTERS),
@@ -262,7 +328,8 @@ def test_the_rosters_that_may_be_in_force_are_kept_and_no_others(files: StateFil
 
 def test_a_damaged_roster_is_set_aside_and_the_other_is_used(files: StateFiles) -> None:
     files.save_rosters([roster("a", version=3), roster("b", version=4)])
-    (Path(files.run_directory) / "roster-4").write_text("{")
+    for name in ("roster-4", "roster-4.copy"):
+        (Path(files.run_directory) / name).write_text("{")
     rosters, sentences = files.load_rosters()
     assert rosters == (roster("a", version=3),)
     assert "roster-4.corrupt" in sentences[0]

@@ -1,4 +1,4 @@
-"""Files in /run that are damaged, foreign or from the future: set aside, said, and worth nothing."""
+"""Files in /run that are damaged, foreign or from the future: set aside, said, and worth nothing but their copies."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ DAMAGES: list[tuple[str, Damage]] = [
     ("state", garbage),
     ("state", from_the_future),
     ("state", of_another_boot),
-    ("roster-*", garbage),
+    ("roster-*[0-9]", garbage),
     ("gate-open", half),
 ]
 
