@@ -105,7 +105,16 @@ class Daemon:
         self.senses = AgentSenses(node, self._witness, recalled.rosters, clock)
         self.senses.enrolled_before = files.is_enrolled()
         self.senses.maintenance = recalled.maintenance
-        self._cluster = ClusterAccess(settings, node, self.senses, clock, self._keep_rosters, self._promised)
+        self._cluster = ClusterAccess(
+            settings,
+            node,
+            self.senses,
+            clock,
+            self._keep_rosters,
+            self._promised,
+            files.var_directory,
+            self._say_renewed,
+        )
         history, gap_seconds = History(files.run_directory), judgement_gap_seconds(settings)
         self._showing = Showing(self._journal, self._notify, history, self._save_report, clock, gap_seconds)
         enforce = settings.agent.mode == "enforce"
@@ -298,6 +307,9 @@ class Daemon:
         rosters = self.senses.current_rosters
         electorate = None if rosters.newest is None else rosters.electorate(rosters.newest.version)
         return None if electorate is None else electorate.member(name)
+
+    def _say_renewed(self, sentence: str) -> None:
+        self._journal.say(Message.RENEWAL, sentence, Priority.NOTICE)
 
     def _complain(self, sentence: str) -> None:
         self._journal.say(Message.TROUBLE, sentence, Priority.ERROR)

@@ -99,7 +99,7 @@ class Credentials:
         return context, self._load_pair(context, self._newest(enrolled))
 
     def _newest(self, enrolled: Pair) -> Pair:
-        """The pair of the kubeconfig, or the renewed one if that speaks for the same user and was made later.
+        """The pair of the kubeconfig, or the renewed one if that is of the same user, and newer or the only one left.
 
         A renewed pair that can't be used is left alone, and `trouble` says why.
         """
@@ -109,16 +109,20 @@ class Credentials:
         material = Material("the renewed certificate", path=path)
         try:
             renewed = _pair(material, material)
-            _load_chain(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), renewed.pem, renewed.key_pem)
+            load_chain(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), renewed.pem, renewed.key_pem)
         except (UserError, ssl.SSLError) as error:
             why = error.message if isinstance(error, UserError) else f"{path}: {_plain(error)}"
             self.trouble = f"{why}; the certificate of {self._kubeconfig.path} is used instead"
             return enrolled
-        ours = renewed.certificate.subject == enrolled.certificate.subject
-        return renewed if ours and renewed.certificate.begins > enrolled.certificate.begins else enrolled
+        if renewed.certificate.subject != enrolled.certificate.subject:  # this host was another node before
+            return enrolled
+        return max(enrolled, renewed, key=lambda pair: (pair.certificate.ends > self._now(), pair.certificate.begins))
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._wallclock(), timezone.utc)
 
     def _load_pair(self, context: ssl.SSLContext, pair: Pair) -> Certificate:
-        ends, now = pair.certificate.ends, datetime.fromtimestamp(self._wallclock(), timezone.utc)
+        ends, now = pair.certificate.ends, self._now()
         if ends <= now:
             raise KubeconfigError(
                 f"{pair.place}: the client certificate expired at {ends:%Y-%m-%d %H:%M:%S}Z",
@@ -126,7 +130,7 @@ class Credentials:
                 f"`{enrolment(pair.certificate.subject.user)}`.",
             )
         try:
-            _load_chain(context, pair.pem, pair.key_pem)
+            load_chain(context, pair.pem, pair.key_pem)
         except ssl.SSLError as error:
             raise KubeconfigError(
                 f"{pair.key_place} can't be used with the client certificate: {_plain(error)}",
@@ -143,7 +147,7 @@ def _pair(certificate: Material, key: Material) -> Pair:
         raise KubeconfigError(f"{_named(certificate)} {error}") from None
 
 
-def _load_chain(context: ssl.SSLContext, pem: str, key_pem: str) -> None:
+def load_chain(context: ssl.SSLContext, pem: str, key_pem: str) -> None:
     """The ssl module takes a file only: it gets one in memory, holding exactly what was checked."""
 
     def never_ask() -> str:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import signal
 import socket
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 from pp_hostd import config
 from pp_hostd.files import handed_over
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.following import Following
-from pp_hostd.kube.kubeconfig import load, load_aside
+from pp_hostd.kube.kubeconfig import Kubeconfig, load, load_aside
+from pp_hostd.kube.renewing import RENEWED, Renewing, write_at_once
 from pp_hostd.leader.election import Election
 from pp_hostd.leader.office import Office
 from pp_hostd.model.settings import Settings
@@ -33,8 +36,16 @@ ALIVE_SECONDS = 2.0
 """How often systemd hears of us at least."""
 
 
+STATE_DIRECTORY = "/var/lib/pp-leader"
+
+
 def clock() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def _state_directory() -> str:
+    """systemd's StateDirectory=, which outlives the user that exists only while the leader runs."""
+    return os.environ.get("STATE_DIRECTORY", STATE_DIRECTORY)
 
 
 def run(config_path: str) -> int:
@@ -53,9 +64,10 @@ class Daemon:
         self._settings = settings
         self._node = settings.agent.node_name or socket.gethostname().lower()
         self._keyring = keyring_of(settings.peers)
-        path, servers = handed_over(settings.leader.kubeconfig), settings.api.servers
-        self._client = ApiClient(load(path, servers), deadline_seconds=CALL_SECONDS)
-        self._following = Following(self._client, path, partial(load_aside, path, servers))
+        self._path = handed_over(settings.leader.kubeconfig)
+        self._client = ApiClient(self._completed(load(self._path, settings.api.servers)), deadline_seconds=CALL_SECONDS)
+        self._following = Following(self._client, self._path, self._load_again)
+        self._renewing = Renewing(self._client, _state_directory(), write_at_once, self._say_renewed)
         self._journal, self._notify = Journal(identifier="pp-leader"), Notify(clock)
         self._wake, self._stopped = asyncio.Event(), asyncio.Event()
         self._election = Election(self._client, self._node, settings.leader.lease_seconds, clock, self._wake.set)
@@ -70,7 +82,7 @@ class Daemon:
         campaign = asyncio.create_task(self._election.run())
         campaign.add_done_callback(lambda _: self._wake.set())  # or one that stands by would never hear of its end
         listener = asyncio.create_task(self._listen())
-        following = asyncio.create_task(self._following.run())
+        credentials = [asyncio.create_task(each.run()) for each in (self._following, self._renewing)]
         alive = asyncio.create_task(self._tell_systemd())
         self._notify.ready()
         gc.freeze()
@@ -85,7 +97,7 @@ class Daemon:
             await self._election.resign()
             self._say("ends, and leads no longer")
         finally:
-            await end((campaign, listener, alive, following))
+            await end((campaign, listener, alive, *credentials))
             self._client.close()
             self._journal.close()
             self._notify.close()
@@ -146,11 +158,21 @@ class Daemon:
             self._said = sentence
             self._journal.say(Message.LEADING, sentence, priority)
 
+    async def _load_again(self) -> Kubeconfig:
+        return self._completed(await load_aside(self._path, self._settings.api.servers))
+
+    def _completed(self, kubeconfig: Kubeconfig) -> Kubeconfig:
+        """With the certificate that this leader may have renewed."""
+        return replace(kubeconfig, renewed=os.path.join(_state_directory(), RENEWED))
+
+    def _say_renewed(self, sentence: str) -> None:
+        self._journal.say(Message.RENEWAL, sentence, Priority.NOTICE)
+
     def _complain(self, sentence: str) -> None:
         self._journal.say(Message.TROUBLE, sentence, Priority.ERROR)
 
     def _troubles(self) -> tuple[str, ...]:
-        return self._election.trouble, self._following.trouble, self._client.trouble
+        return self._election.trouble, self._following.trouble, self._client.trouble, self._renewing.trouble
 
     def _metrics(self) -> Iterator[Metric]:
         acting = float(self._election.acting(clock()))

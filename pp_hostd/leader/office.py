@@ -10,6 +10,7 @@ from typing import Any, Callable
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.resources import MACHINES
 from pp_hostd.leader.apply import Apply
+from pp_hostd.leader.approvals import Approvals
 from pp_hostd.leader.complaints import Complaints
 from pp_hostd.leader.driver import Driver
 from pp_hostd.leader.election import Election
@@ -69,6 +70,7 @@ class Office:
             self._heard,
         )
         self._events = Events(client, wallclock)
+        self._approvals = Approvals(client, self._enrolled, self._is_acting, journal)
         self._board = NoticeBoard(client, self.status, self._is_acting)
         self._telling = Telling(
             MACHINES[settings.api.machines][0], journal, self._tell, self._board.note, clock, wallclock
@@ -84,11 +86,12 @@ class Office:
 
     async def serve(self) -> None:
         """Until the Lease is no longer valid, or this is cancelled."""
-        lasting = [self._begin(self._observer.run()), self._begin(self._board.run())]
+        running = self._observer.run(), self._board.run(), self._approvals.run()
+        lasting = [self._begin(each) for each in running]
         try:
             while self._is_acting():
                 for task in lasting:
-                    if task.done():  # neither ends by itself
+                    if task.done():  # none ends by itself
                         task.result()
                 due_at = self._driver.turn() if self._observer.ready else self._clock() + 1.0
                 self._board.refresh()
@@ -103,6 +106,9 @@ class Office:
         timer.cancel()
         self.wake.clear()
         await asyncio.sleep(0)  # whatever else is ready is planned for together
+
+    def _enrolled(self) -> frozenset[str] | None:
+        return frozenset(self._observer.observed.enrolled) if self._observer.ready else None
 
     def _is_acting(self) -> bool:
         return self._election.acting(self._clock())
@@ -189,9 +195,12 @@ class Office:
             mode=self._settings.leader.mode,
             nodes=0 if newest is None or isinstance(newest, Unreadable) else newest.n,
             roster=0 if roster is None else roster.version,
-            trouble="; ".join(filter(None, (self._observer.trouble, self._roster_trouble, self._board.trouble))),
+            trouble="; ".join(filter(None, self._troubles())),
             courses=self._telling.courses(),
         )
+
+    def _troubles(self) -> tuple[str, ...]:
+        return self._observer.trouble, self._roster_trouble, self._board.trouble, self._approvals.trouble
 
     def metrics(self) -> Iterator[Metric]:
         yield from self._telling.metrics()

@@ -35,6 +35,8 @@ class Message(enum.Enum):
     LEADING = "92c2f8b456ed47dc9f94b7804446ecce"
     COURSE = "3196104b4d334314bc1cc3a4c021da62"
     ROSTER_WRITTEN = "e5c1b224a71042508064d05f6ee23c2d"
+    RENEWAL = "4f0a2b6dd3c94a0f8b1e5c7790d2e6a1"
+    EXPIRY = "b7c3d5a0e1f84c629d0b8a4f63217e5c"
 
 
 class Priority(enum.IntEnum):

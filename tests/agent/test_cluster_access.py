@@ -27,7 +27,7 @@ NOBODY_LISTENS = "https://127.0.0.1:1"
 def access(kubeconfig: str) -> ClusterAccess:
     settings = replace(Settings(), api=replace(Settings().api, kubeconfig=kubeconfig))
     senses = AgentSenses(NODE, Witness("token"), Rosters(), time.monotonic)
-    return ClusterAccess(settings, NODE, senses, time.monotonic, lambda _: None, tuple)
+    return ClusterAccess(settings, NODE, senses, time.monotonic, lambda _: None, tuple, "/nonexistent", lambda _: None)
 
 
 async def test_a_look_before_the_first_read_finds_the_node() -> None:

@@ -153,6 +153,22 @@ class RealCluster(Cluster):
         kubeconfig = self.kubeconfig("system:kube-scheduler")
         self._run("kube-scheduler", kubeconfig=kubeconfig, leader_elect="false", secure_port=0)
 
+    def run_signer(self, lasting: str = "8760h") -> None:
+        """The one controller that signs certificates, of this duration, with the cluster's own authority."""
+        key = self.directory / "ca.key"
+        key.write_bytes(key_pem(self.authority._key))
+        flags = {
+            "kubeconfig": self.kubeconfig(),
+            "controllers": "certificatesigningrequest-signing-controller",
+            "cluster-signing-cert-file": self.ca_file,
+            "cluster-signing-key-file": key,
+            "cluster-signing-duration": lasting,
+            "leader-elect": "false",
+            "secure-port": 0,
+        }
+        program = str(self._programs / "kube-controller-manager")
+        self.supervisor.run("signer", [program, *(f"--{flag}={value}" for flag, value in flags.items())])
+
     def _run_kwok(self) -> None:
         self._run(
             "kwok", config="-", kubeconfig=self.kubeconfig(), manage_all_nodes="true", node_lease_duration_seconds=40

@@ -11,13 +11,14 @@ from typing import Callable
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives import hashes, serialization
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pp_hostd.kube.certificate import expiry
+from pp_hostd.kube.certificate import Certificate, Subject, expiry, parse_certificate, parse_request
 from pp_hostd.kube.credentials import Credentials
 from pp_hostd.kube.kubeconfig import KubeconfigError, Material
+from pp_hostd.kube.signing_request import made_request
 from tests.harness.pki import CertificateAuthority, new_key
 from tests.kube.credential_files import Files
 
@@ -110,3 +111,96 @@ def test_a_damaged_certificate_is_a_value_error_at_most(data: st.DataObject) -> 
         assert expiry(ssl.DER_cert_to_PEM_cert(damaged)) <= datetime.max.replace(tzinfo=timezone.utc)
     except ValueError as error:
         assert str(error)
+
+
+class Renewed:
+    """The pair of a kubeconfig, and one that a daemon has renewed since."""
+
+    def __init__(self, files: Files) -> None:
+        self.path = files.directory / "client.pem"
+        self.kubeconfig = replace(files.kubeconfig, renewed=str(self.path))
+
+    def write(self, user: str = "first", starts_seconds_ago: float = 60, valid_seconds: float = 86400) -> datetime:
+        """When it begins."""
+        issued = AUTHORITY.issue(user, starts_seconds_ago=starts_seconds_ago, valid_seconds=valid_seconds)
+        self.path.write_bytes(issued.cert_pem + issued.key_pem)
+        return parse_certificate(issued.cert_pem.decode()).begins
+
+    def used(self) -> Certificate:
+        self.credentials = Credentials(self.kubeconfig)
+        certificate = self.credentials.current().certificate
+        assert certificate is not None
+        return certificate
+
+
+def test_a_renewed_pair_counts_before_the_older_one_of_the_kubeconfig(files: Files) -> None:
+    renewed = Renewed(files)
+    old = renewed.used().begins
+    begins = renewed.write()
+    assert renewed.used().begins == begins != old
+
+
+@pytest.mark.parametrize(
+    ("user", "validity"),
+    [
+        ("first", {"starts_seconds_ago": 7200}),  # the host was enrolled once more since
+        ("first", {"starts_seconds_ago": 60, "valid_seconds": 30}),  # it has ended
+        ("second", {}),  # this host was another node before
+    ],
+)
+def test_the_kubeconfigs_pair_counts_if_it_is_newer_or_alone_of_use(
+    files: Files, user: str, validity: dict[str, float]
+) -> None:
+    renewed = Renewed(files)
+    enrolled = renewed.used()
+    renewed.write(user, **validity)
+    assert renewed.used() == enrolled
+
+
+@pytest.mark.parametrize("content", [b"", b"half a file"])
+def test_a_renewed_pair_that_can_not_be_read_is_told_and_left_alone(files: Files, content: bytes) -> None:
+    renewed = Renewed(files)
+    enrolled = renewed.used()
+    renewed.path.write_bytes(content)
+    assert renewed.used() == enrolled
+    assert "client.pem) holds no PEM certificate; the certificate of " in renewed.credentials.trouble
+
+
+def test_an_ended_certificate_is_told_with_the_command_that_gives_another(files: Files) -> None:
+    issued = AUTHORITY.issue("system:node:worker-7", valid_seconds=60)
+    files.write("client-certificate", issued.cert_pem)
+    files.write("client-key", issued.key_pem)
+    with pytest.raises(KubeconfigError) as caught:
+        Credentials(files.kubeconfig)
+    assert "an administrator renews it with `pp-leader enroll worker-7`" in caught.value.hint
+
+
+@pytest.mark.parametrize("groups", [(), ("one",), ("system:nodes", "pp-hostd:agents")])
+async def test_a_request_is_for_the_subject_that_was_named_and_nothing_more(groups: tuple[str, ...]) -> None:
+    subject = Subject("system:node:worker-1.example", frozenset(groups))
+    made = await made_request(subject)
+    read = x509.load_pem_x509_csr(made.request)
+    assert read.is_signature_valid
+    assert not list(read.extensions)
+    assert parse_request(made.request.decode()) == subject
+
+
+def test_a_request_that_wants_extensions_or_other_names_is_refused() -> None:
+    key = new_key()
+    name = x509.NameAttribute(x509.NameOID.COMMON_NAME, "system:node:worker-1")
+    country = x509.NameAttribute(x509.NameOID.COUNTRY_NAME, "DE")
+    plain = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([name]))
+    other = x509.SubjectAlternativeName([x509.DNSName("kubernetes")])
+    refused = {
+        "wants extensions": plain.add_extension(other, critical=False),
+        "one user": x509.CertificateSigningRequestBuilder().subject_name(x509.Name([name, country])),
+        "user and its groups": x509.CertificateSigningRequestBuilder().subject_name(x509.Name([name, name])),
+    }
+    for said, builder in refused.items():
+        pem = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
+        with pytest.raises(ValueError, match=said):
+            parse_request(pem)
+    pem = plain.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
+    assert parse_request(pem).user == "system:node:worker-1"
+    with pytest.raises(ValueError, match="not one PEM"):
+        parse_request(pem + pem)

@@ -17,8 +17,8 @@ import yaml
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.kubeconfig import load
 from pp_hostd.kube.resources import CONFIG_MAPS, NODES
+from pp_hostd.kube.signing_request import REQUESTS
 from pp_hostd.leader.access.policies import SECRETS
-from pp_hostd.leader.commands.certificate import REQUESTS
 from pp_hostd.leader.commands.peer_key import PEER_KEY
 from pp_hostd.model.keys import AGENT, ENROLLED, NAMESPACE
 from pp_hostd.model.lease import LEASE
@@ -27,7 +27,6 @@ from tests.contract.objects import sample
 from tests.harness.build import binaries
 from tests.harness.controlplane import RealCluster
 from tests.harness.eventually import eventually
-from tests.harness.pki import key_pem
 from tests.leader.access.attempts import Attempt
 from tests.leader.access.people import pp_leader
 from tests.leader.desk import Desk, Said
@@ -51,18 +50,7 @@ def signed(desk: Desk) -> Desk:
     """With the one controller that signs; a test that wants none comes before."""
     cluster = desk.world.cluster
     assert isinstance(cluster, RealCluster)
-    key = cluster.directory / "ca.key"
-    key.write_bytes(key_pem(cluster.authority._key))
-    flags = {
-        "kubeconfig": cluster.kubeconfig(),
-        "controllers": "certificatesigningrequest-signing-controller",
-        "cluster-signing-cert-file": cluster.ca_file,
-        "cluster-signing-key-file": key,
-        "leader-elect": "false",
-        "secure-port": 0,
-    }
-    program = str(binaries() / "kube-controller-manager")
-    cluster.supervisor.run("signer", [program, *(f"--{flag}={value}" for flag, value in flags.items())])
+    cluster.run_signer()
     return desk
 
 

@@ -64,7 +64,7 @@ def test_the_leader_s_and_the_administrators_packages_require_the_agent_s(rpms: 
     assert "pp-hostd = 0.1.0-1" in query(rpms / LEADER.format(""), "--requires")
     assert "/usr/bin/pp-leader" in query(rpms / LEADER.format(""), "--list")
     needed = query(rpms / ADMIN.format(""), "--requires")
-    assert {"python3-cryptography", "python3-kubernetes", "python3-pyroute2", "python3-requests"} <= set(needed)
+    assert {"python3-kubernetes", "python3-pyroute2", "python3-requests"} <= set(needed)
     assert query(rpms / ADMIN.format(""), "--list") == ["(contains no files)"]
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Callable
 
+from pp_hostd.agent.act.aside import aside
 from pp_hostd.agent.act.promise import read_node, store
 from pp_hostd.agent.rosters import Rosters
 from pp_hostd.agent.sense.api import MachineReader, OwnMachine
@@ -19,6 +21,7 @@ from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.following import Following
 from pp_hostd.kube.kubeconfig import Kubeconfig, load, load_aside
 from pp_hostd.kube.outcome import ApiError, is_missing
+from pp_hostd.kube.renewing import RENEWED, Renewing
 from pp_hostd.kube.resources import CONFIG_MAPS
 from pp_hostd.model.bond import Look, StoreEnded
 from pp_hostd.model.control import Maintenance, parse_control
@@ -47,11 +50,15 @@ class ClusterAccess:
         clock: Callable[[], float],
         keep_rosters: Callable[[Rosters], None],
         promised_versions: Callable[[], Collection[int]],
+        var_directory: str,
+        say: Callable[[str], None],
     ) -> None:
+        """A renewed certificate is kept in `var_directory`, and `say` is told of it."""
         self.trouble = ""
         self.client: ApiClient | None = None
         self._settings, self._node, self._senses, self._clock = settings, node, senses, clock
         self._keep_rosters, self._promised_versions = keep_rosters, promised_versions
+        self._var_directory, self._say = var_directory, say
         self._tasks: list[asyncio.Task[None]] = []
 
     def connect(self) -> None:
@@ -70,16 +77,19 @@ class ClusterAccess:
         known = self._senses.current_rosters.newest
         self._roster = RosterWatch(client, known, self._keep_roster)
         self._following = Following(client, self._settings.api.kubeconfig, self._load_again)
-        followed = self._condemned.run(), self._roster.run(), self._follow_orders(client), self._following.run()
-        self._tasks = [asyncio.create_task(each) for each in followed]
+        self._renewing = Renewing(client, self._var_directory, aside, self._say)
+        followed = self._condemned.run(), self._roster.run(), self._follow_orders(client)
+        credentials = self._following.run(), self._renewing.run()
+        self._tasks = [asyncio.create_task(each) for each in (*followed, *credentials)]
 
     async def _load_again(self) -> Kubeconfig:
         return self._completed(await load_aside(self._settings.api.kubeconfig))
 
     def _completed(self, kubeconfig: Kubeconfig) -> Kubeconfig:
-        """With the other servers of the settings."""
+        """With the other servers of the settings, and the certificate that this agent may have renewed."""
         more = tuple(filter(None, map(parse_endpoint, self._settings.api.servers)))
-        return replace(kubeconfig, endpoints=(*kubeconfig.endpoints, *more))
+        renewed = os.path.join(self._var_directory, RENEWED)
+        return replace(kubeconfig, endpoints=(*kubeconfig.endpoints, *more), renewed=renewed)
 
     async def close(self) -> None:
         for task in self._tasks:
@@ -92,7 +102,8 @@ class ClusterAccess:
         """What is not as it should be, for people."""
         if self.client is None:
             return [self.trouble]
-        found = (self.client.trouble, self._following.trouble, self._condemned.trouble, self._roster.trouble)
+        credentials = self.client.trouble, self._following.trouble, self._renewing.trouble
+        found = (*credentials, self._condemned.trouble, self._roster.trouble)
         return [sentence for sentence in found if sentence]
 
     def metrics(self) -> Iterator[Metric]:

@@ -1,7 +1,7 @@
 """Admission policies: a node's credential changes its own promise, and nothing else that the rules rest on.
 
-They concern the credentials of nodes alone, so that no failure of theirs can stop anybody else's write. They do not
-count on the NodeRestriction plug-in, and they hold whatever else RBAC may grant a node.
+They concern the credentials of nodes and leaders alone, so that no failure of theirs can stop anybody else's write.
+They do not count on the NodeRestriction plug-in, and they hold whatever else RBAC may grant a node.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from pp_hostd.kube.resources import (
     OPENSHIFT_MACHINES,
     Resource,
 )
+from pp_hostd.kube.signing_request import REQUESTS
 from pp_hostd.model import identities
 from pp_hostd.model.keys import AGENT, CONDEMNED, EXTERNAL_REMEDIATION, NAMESPACE, OUT_OF_SERVICE, PREFIX
+from pp_hostd.model.renewal import LEADERS_REQUESTS, SIGNER, USAGES, requests_of
 
 ADMISSION = "admissionregistration.k8s.io"
 SECRETS = Resource("", "v1", "Secret", "secrets")
@@ -25,6 +27,7 @@ _FROM_A_NODE = (
     f"request.userInfo.username.startsWith('{identities.NODE_USER}') || (has(request.userInfo.groups) && "
     f"request.userInfo.groups.exists(group, group in ['{identities.NODES}', '{identities.AGENTS}']))"
 )
+_FROM_A_LEADER = f"has(request.userInfo.groups) && '{identities.LEADERS}' in request.userInfo.groups"
 _OWN = f"request.userInfo.username == '{identities.NODE_USER}' + object.metadata.name"
 MACHINE_ANNOTATIONS = (
     "machine.openshift.io/machine",
@@ -49,7 +52,61 @@ def policies() -> list[Json]:
             {**_constraints(CONFIG_MAPS, SECRETS, LEASES, NAMESPACES), **_OF_OUR_NAMESPACE},
             {"validations": [_refused_unless("false", f"the credential of a node changes nothing in {NAMESPACE}")]},
         ),
+        *_policy("renewals", _constraints(REQUESTS), _renewals()),
+        *_policy("approvals", _constraints(REQUESTS), _approvals(), ("from-a-leader", _FROM_A_LEADER)),
     ]
+
+
+def _renewals() -> Json:
+    """A node requests client certificates for itself alone. Those of the kubelets' own signers are not our business.
+
+    CEL can't read the request itself: that it names the user under whose name it stands, the leader checks.
+    """
+    theirs = f"variables.of.spec.signerName != '{SIGNER}'"
+    own = f"request.userInfo.username.replace('{identities.NODE_USER}', '{requests_of(identities.NODE_USER)[:-1]}', 1)"
+    plain = f"{_has_our_usages('variables.of')} && !has(variables.of.spec.expirationSeconds)"
+    return {
+        "variables": [{"name": "of", "expression": "request.operation == 'DELETE' ? oldObject : object"}],
+        "validations": [
+            _refused_unless(
+                f"{theirs} || request.operation == 'CREATE'", f"a node decides and deletes no request to {SIGNER}"
+            ),
+            _refused_unless(
+                f"{theirs} || variables.of.metadata.?name.orValue('').startsWith({own} + '.')",
+                f"a node requests certificates of {SIGNER} under its own name only: {requests_of('system:node:NODE')}*",
+            ),
+            _refused_unless(f"{theirs} || ({plain})", f"a node renews for {' and '.join(USAGES)} alone"),
+        ],
+    }
+
+
+def _approvals() -> Json:
+    """A leader's credential decides renewals of agents and leaders, and no other request."""
+    name, spec = "variables.of.metadata.?name.orValue('')", "variables.of.spec"
+    requester = f"{spec}.?username.orValue('')"
+    own_name = f"{requester}.replace('{identities.NODE_USER}', '{requests_of(identities.NODE_USER)[:-1]}', 1) + '.'"
+    of_agent = (
+        f"{requester}.startsWith('{identities.NODE_USER}') && '{identities.AGENTS}' in {spec}.?groups.orValue([]) && "
+        f"{name}.startsWith({own_name})"
+    )
+    of_leader = f"{requester} == '{identities.LEADER_USER}' && {name}.startsWith('{LEADERS_REQUESTS}')"
+    ours = f"{spec}.signerName == '{SIGNER}' && {_has_our_usages('variables.of')}"
+    return {
+        "variables": [{"name": "of", "expression": "request.operation == 'CREATE' ? object : oldObject"}],
+        "validations": [
+            _refused_unless("request.operation != 'DELETE'", "a leader deletes no request for a certificate"),
+            _refused_unless(ours, f"a leader has to do with requests to {SIGNER} for {' and '.join(USAGES)} alone"),
+            _refused_unless(
+                f"request.operation == 'CREATE' ? {name}.startsWith('{LEADERS_REQUESTS}') : "
+                f"(({of_agent}) || ({of_leader}))",
+                "a leader decides renewals of agents and leaders alone, and requests its own under its own name",
+            ),
+        ],
+    }
+
+
+def _has_our_usages(request: str) -> str:
+    return f"sets.equivalent({request}.spec.usages, {[*USAGES]})"
 
 
 def _nodes() -> Json:
@@ -118,9 +175,11 @@ def _constraints(*kinds: Resource) -> Json:
     return {"resourceRules": rules}
 
 
-def _policy(about: str, constraints: Json, judgement: Json) -> list[Json]:
+def _policy(
+    about: str, constraints: Json, judgement: Json, whose: tuple[str, str] = ("from-a-node", _FROM_A_NODE)
+) -> list[Json]:
     name = f"{about}.pp-hostd.io"
-    condition = {"name": "from-a-node", "expression": _FROM_A_NODE}
+    condition = {"name": whose[0], "expression": whose[1]}
     specs: dict[str, Json] = {
         "ValidatingAdmissionPolicy": {
             "failurePolicy": "Fail",

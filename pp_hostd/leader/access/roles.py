@@ -22,10 +22,12 @@ from pp_hostd.kube.resources import (
     VOLUME_ATTACHMENTS,
     Resource,
 )
+from pp_hostd.kube.signing_request import REQUESTS
 from pp_hostd.leader.access.granted import ONLY_POISON_PILL, GrantedFlow
 from pp_hostd.model.identities import LEADERS, AgentsUse
 from pp_hostd.model.keys import LEADER, NAMESPACE, ROSTER
 from pp_hostd.model.lease import LEASE
+from pp_hostd.model.renewal import SIGNER
 
 RBAC_GROUP = "rbac.authorization.k8s.io"
 READ = "get list watch"
@@ -36,13 +38,14 @@ def leader_roles(machines: str, flows: Collection[GrantedFlow] = ONLY_POISON_PIL
     kind, more = MACHINES[machines][0], set(flows) - {GrantedFlow.POISON_PILL}
     everywhere = [
         _rule(NODES, f"{READ} create patch delete"),
-        _status_rule(NODES),  # Ready=Unknown of a Node that came back without conditions
+        _sub_rule(NODES),  # Ready=Unknown of a Node that came back without conditions
         *([] if kind is NODES else [_rule(kind, f"{READ} patch delete" if more else f"{READ} patch")]),
         *([_rule(BARE_METAL_HOSTS, f"{READ} patch")] if GrantedFlow.POWER_CYCLE in flows else []),
         *(_for_remediations(kind) if GrantedFlow.EXTERNAL_REMEDIATION in flows else []),
         _rule(PODS, "list delete"),
         _rule(VOLUME_ATTACHMENTS, "list delete"),
         _rule(EVENTS, "get create patch"),
+        *_for_renewals(),
     ]
     at_home = [
         _rule(CONFIG_MAPS, "list watch create update delete"),
@@ -57,11 +60,25 @@ def leader_roles(machines: str, flows: Collection[GrantedFlow] = ONLY_POISON_PIL
     ]
 
 
+def _for_renewals() -> list[Json]:
+    """To renew its own certificate and to approve others'. Which ones, the policies say and the leader checks.
+
+    An agent needs no grant for its own: Kubernetes lets every node create and read requests.
+    """
+    approve = {
+        "apiGroups": [REQUESTS.group],
+        "resources": ["signers"],
+        "resourceNames": [SIGNER],
+        "verbs": ["approve"],
+    }
+    return [_rule(REQUESTS, "get list create"), _sub_rule(REQUESTS, "approval"), approve]
+
+
 def _for_remediations(machines: Resource) -> list[Json]:
     """Of whichever kind the cluster serves; and the conditions of a Machine that is left to its owner."""
     kinds = [versions[0] for versions in REMEDIATIONS.values()]
     objects = [_rule(kind, f"{READ} patch") for kind in kinds]
-    return [*objects, *(_status_rule(kind) for kind in (*kinds, machines))]
+    return [*objects, *(_sub_rule(kind) for kind in (*kinds, machines))]
 
 
 def agent_roles(machines: str, use: AgentsUse) -> list[Json]:
@@ -81,8 +98,8 @@ def _rule(kind: Resource, verbs: str, *names: str) -> Json:
     return {**rule, "resourceNames": list(names)} if names else rule
 
 
-def _status_rule(kind: Resource) -> Json:
-    return {"apiGroups": [kind.group], "resources": [f"{kind.plural}/status"], "verbs": ["patch"]}
+def _sub_rule(kind: Resource, subresource: str = "status") -> Json:
+    return {"apiGroups": [kind.group], "resources": [f"{kind.plural}/{subresource}"], "verbs": ["patch"]}
 
 
 def _granted(who: str, group: str, rules: list[Json], namespace: str = "") -> list[Json]:

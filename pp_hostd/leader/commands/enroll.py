@@ -94,7 +94,7 @@ def _check_rights(administrator: Administrator, role: str, groups: Sequence[str]
 def _certified(administrator: Administrator, user: str, groups: Sequence[str], wait_seconds: float) -> Json:
     made = certified(administrator, user, groups, wait_seconds)
     ends = render_moment(expiry(made.certificate.decode()))
-    say(filled(f"A certificate of {user} is signed. It ends at {ends}: enroll again before, for a new one."))
+    say(filled(f"A certificate of {user} is signed. It ends at {ends}; the daemon that uses it renews it before."))
     data = {"client-certificate-data": made.certificate, "client-key-data": made.key}
     return {key: b64encode(pem).decode() for key, pem in data.items()}
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
+from pp_hostd.kube.certificate import Subject
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import (
     CAPI_MACHINES,
@@ -17,10 +20,12 @@ from pp_hostd.kube.resources import (
     VOLUME_ATTACHMENTS,
     Resource,
 )
+from pp_hostd.kube.signing_request import REQUESTS, approval, made_request, signing_request
 from pp_hostd.leader.access.manifests import KINDS
 from pp_hostd.leader.access.policies import SECRETS
 from pp_hostd.leader.access.roles import agent_roles, leader_roles
-from pp_hostd.model.identities import AgentsUse
+from pp_hostd.model.identities import AGENTS, LEADER_USER, LEADERS, AgentsUse
+from pp_hostd.model.identities import NODES as NODE_GROUP
 from pp_hostd.model.keys import LEADER as STATUS
 from pp_hostd.model.keys import NAMESPACE, ROSTER, backup_name
 from pp_hostd.model.lease import LEASE
@@ -35,6 +40,11 @@ ANNOTATED: Json = {"metadata": {"annotations": {"pp-hostd.io/agent": "a"}}}
 CHANGED: Json = {"data": {"a": "b"}}
 RENEWED: Json = {"spec": {"holderIdentity": "two"}}
 OWN_ROSTER = f"metadata.name={ROSTER}"
+
+RENEWAL, FOREIGN = f"pp-hostd.{ME}.told", "of-somebody-else"
+OF_AGENT = asyncio.run(made_request(Subject(f"system:node:{ME}", frozenset({NODE_GROUP, AGENTS})))).request
+OF_LEADER = asyncio.run(made_request(Subject(LEADER_USER, frozenset({LEADERS})))).request
+APPROVED = approval(True, "Because", "of nothing")
 
 CALLS_OF_THE_LEADER = [
     Attempt("get", NODES, ME),
@@ -66,6 +76,10 @@ CALLS_OF_THE_LEADER = [
     Attempt("get", LEASES, LEASE, namespace=NAMESPACE),
     Attempt("patch", LEASES, LEASE, RENEWED, NAMESPACE),
     Attempt("get", LEASES, ME, namespace=NODE_LEASES),
+    Attempt("list", REQUESTS, ""),
+    Attempt("get", REQUESTS, RENEWAL),
+    Attempt("create", REQUESTS, "", signing_request("pp-leader.new", OF_LEADER)),
+    Attempt("patch", REQUESTS, RENEWAL, APPROVED, subresource="approval"),
 ]
 CALLS_OF_AN_AGENT = [
     Attempt("get", NODES, ME),
@@ -77,6 +91,8 @@ CALLS_OF_AN_AGENT = [
     Attempt("get", CONFIG_MAPS, backup_name(ME), namespace=NAMESPACE),
     Attempt("list", CONFIG_MAPS, "", namespace=NAMESPACE, selector=OWN_ROSTER),
     Attempt("watch", CONFIG_MAPS, "", namespace=NAMESPACE, selector=OWN_ROSTER),
+    Attempt("create", REQUESTS, "", signing_request(f"pp-hostd.{ME}.new", OF_AGENT)),
+    Attempt("get", REQUESTS, RENEWAL),
 ]
 NOT_FOR_ANYBODY = [
     *(Attempt("list", SECRETS, "", namespace=where) for where in (NAMESPACE, "default", "kube-system")),
@@ -102,6 +118,11 @@ NOT_FOR_ANYBODY = [
     Attempt("patch", LEASES, "another", RENEWED, NAMESPACE),
     Attempt("delete", LEASES, LEASE, namespace=NAMESPACE),
     Attempt("delete", NAMESPACES, NAMESPACE),
+    Attempt("delete", REQUESTS, RENEWAL),
+    Attempt("deletecollection", REQUESTS, ""),
+    Attempt("create", REQUESTS, "", signing_request(f"pp-hostd.{OTHER}.new", OF_AGENT)),
+    Attempt("patch", REQUESTS, FOREIGN, APPROVED, subresource="approval"),
+    Attempt("patch", REQUESTS, RENEWAL, {"status": {"certificate": ""}}, subresource="status"),
     *(Attempt("delete", kind, "pp-hostd:leader") for kind in (KINDS["ClusterRole"], KINDS["ClusterRoleBinding"])),
     Attempt("delete", KINDS["Role"], "pp-hostd:agent", namespace=NAMESPACE),
     Attempt("delete", KINDS["ValidatingAdmissionPolicy"], "nodes.pp-hostd.io"),
@@ -123,6 +144,7 @@ NOT_FOR_AGENTS = [
     Attempt("watch", CONFIG_MAPS, "", namespace=NAMESPACE),
     Attempt("list", CONFIG_MAPS, "", namespace=NAMESPACE, selector="metadata.name=enrolled"),
     Attempt("get", LEASES, LEASE, namespace=NAMESPACE),
+    Attempt("patch", REQUESTS, RENEWAL, APPROVED, subresource="approval"),
 ]
 
 
@@ -141,6 +163,9 @@ def objects(world: World) -> None:
     world.create(PODS, "web", sample(PODS, "web"), "default")
     world.create(EVENTS, "told", sample(EVENTS, "told", namespace="default"), "default")
     world.create(VOLUME_ATTACHMENTS, "attached", sample(VOLUME_ATTACHMENTS, "attached"))
+    renewal = Attempt("create", REQUESTS, "", signing_request(RENEWAL, OF_AGENT))
+    assert world.make(renewal, agent(ME)).status_code in (201, 409)
+    world.create(REQUESTS, FOREIGN, signing_request(FOREIGN, OF_AGENT))
 
 
 @pytest.mark.parametrize("attempt", CALLS_OF_THE_LEADER, ids=str)
@@ -196,4 +221,5 @@ def granted(roles: list[Json]) -> set[tuple[str, str, str, str]]:
 )
 def test_no_right_is_granted_that_no_call_needs(roles: list[Json], calls: list[Attempt]) -> None:
     needed = {(where, each.kind.group, part(each), each.verb) for each in calls for where in ("", each.namespace)}
+    needed |= {("", REQUESTS.group, "signers", "approve")}  # which the API wants of whoever approves
     assert granted(roles) - needed == set()
