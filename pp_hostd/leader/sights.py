@@ -245,13 +245,13 @@ class Remediations(Sight[Remediation]):
 
 
 def _for_roster(seen: NodeSeen | None) -> object:
-    """What the roster, and the choice of its versions that are kept, depend on."""
+    """What the roster, the choice of its versions that are kept, and the complaints about Nodes depend on."""
     if seen is None:
         return None
     agent = seen.node.agent
     promise = agent.promise if isinstance(agent, Committed) else agent
-    promised_version = promise.roster_version if isinstance(promise, Armed) else None
-    return seen.node.uid, seen.node.address, seen.subject, promised_version
+    promised = (promise.roster_version, promise.watchdog) if isinstance(promise, Armed) else None
+    return seen.node.uid, seen.node.address, seen.subject, promised
 
 
 def _binding(seen: NodeSeen) -> object:

@@ -219,6 +219,12 @@ class Leader:
         consequence="Trusts hosts without any watchdog to reset themselves: a hung kernel does not, and then there are "
         "two copies.",
     )
+    accept_softdog: bool = setting(
+        True,
+        allowed=Flag(),
+        consequence="Trusts hosts whose watchdog is softdog, a timer of the very kernel that it watches: one that "
+        "hangs is not reset, and then there are two copies. The leader warns of each such host; false refuses them.",
+    )
     deletions_per_second: float = setting(
         20.0,
         allowed=Number(0.1, 1000),

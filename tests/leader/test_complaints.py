@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from pp_hostd.kube.resources import NODES, OPENSHIFT_MACHINES
-from pp_hostd.leader.complaints import Complaints
+from pp_hostd.leader.complaints import SOFTDOG, Complaints
 from pp_hostd.leader.events import About
 from pp_hostd.leader.sights import MAX_FAULTY, Fault
 from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.node import Node
 from pp_hostd.model.observed import MachineSeen, NodeSeen, Observed, RosterSeen
+from pp_hostd.model.promise import Armed, GateKind, WatchdogKind
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Member, Roster
 from pp_hostd.service.journal import Journal
@@ -128,3 +129,15 @@ def test_whether_all_are_listed_is_looked_at_when_something_of_it_has_changed(de
 def test_of_thousands_that_are_not_listed_some_are_told_of(desk: Desk) -> None:
     enrolled = frozenset(f"worker-{number}" for number in range(5000))
     assert len(desk.tell(observed=Observed(enrolled=enrolled))) == MAX_FAULTY
+
+
+def test_of_each_host_that_relies_on_softdog_people_are_warned(desk: Desk) -> None:
+    def promised(name: str, kind: WatchdogKind) -> NodeSeen:
+        promise = Armed("boot", 22.0, 10.0, kind, GateKind.HOLD, "uid", 1)
+        node = Node(name, f"uid-{name}", "1", None, promise, None, tainted=False, unschedulable=False)
+        return NodeSeen(node, "metal/x")
+
+    kinds = {"soft": WatchdogKind.SOFTDOG, "hard": WatchdogKind.HARDWARE}
+    observed = Observed(nodes={name: promised(name, kind) for name, kind in kinds.items()})
+    assert desk.tell(observed=observed, revision=1) == [(About(NODES, None, "soft", "uid-soft"), SOFTDOG)]
+    assert desk.tell(observed=observed, revision=2) == []

@@ -80,6 +80,20 @@ def test_a_software_only_promise_is_waited_for_where_a_setting_accepts_it() -> N
     world.run(world.given_back)
 
 
+def test_a_softdog_s_promise_is_waited_for_unless_a_setting_refuses_it() -> None:
+    world = World()
+    world.promises(watchdog=WatchdogKind.SOFTDOG)
+    world.request()
+    world.run(world.given_back)
+    world = World(settings=Settings(leader=Leader(accept_softdog=False)))
+    world.promises(watchdog=WatchdogKind.SOFTDOG)
+    world.request()
+    told = world.held(100.0)
+    assert "its watchdog is softdog, which a hung kernel stops, and leader.accept_softdog is false" in told
+    assert "pp-leader confirm-dead x" in told
+    assert not world.steps()
+
+
 @pytest.mark.parametrize(("roster", "sentence"), [(None, "there is none yet"), ("[]", "the roster is unreadable")])
 def test_without_a_roster_nobody_can_count(roster: str | None, sentence: str) -> None:
     world = World()

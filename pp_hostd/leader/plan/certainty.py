@@ -49,6 +49,8 @@ def _promise_trouble(view: View, promise: Armed, machine_uid: str) -> str:
         return f"its promise is about another machine (uid {promise.machine_uid}, not {machine_uid})"
     if promise.watchdog is WatchdogKind.SOFTWARE_ONLY and not view.settings.leader.accept_software_only:
         return "it has no watchdog, and leader.accept_software_only is false"
+    if promise.watchdog is WatchdogKind.SOFTDOG and not view.settings.leader.accept_softdog:
+        return "its watchdog is softdog, which a hung kernel stops, and leader.accept_softdog is false"
     electorate = view.electorates.of(promise)
     if isinstance(electorate, Unreadable):
         return str(electorate)
