@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import http.client
 import ssl
+import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -74,6 +75,7 @@ class GoBetween(ABC):
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
+        assert not self._server.mistakes, f"the go-between dropped connections by mistake: {self._server.mistakes!r}"
 
 
 class _Server(ThreadingHTTPServer):
@@ -83,10 +85,14 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, between: GoBetween, context: ssl.SSLContext) -> None:
         super().__init__(("127.0.0.1", 0), _Conversation)
         self.between = between
+        self.mistakes: list[BaseException | None] = []
         self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
 
     def handle_error(self, *_: object) -> None:
-        """Hosts that die leave in the middle of a sentence."""
+        """Hosts that die leave in the middle of a sentence, and so do APIs; anything else is a mistake in a test."""
+        error = sys.exc_info()[1]
+        if not isinstance(error, (OSError, http.client.HTTPException)):
+            self.mistakes.append(error)
 
 
 class _Conversation(BaseHTTPRequestHandler):

@@ -71,7 +71,7 @@ class Accidents(GoBetween):
             self._doomed = ""
             self._strike(user)
             return None
-        write = _write(asked) if user.startswith(LEADER_USER) else None
+        write = write_of(asked) if user.startswith(LEADER_USER) else None
         if write is None:
             return self.ask(asked)
         moment = self._moment(write)
@@ -106,7 +106,7 @@ def _never() -> dict[Write, list[float]]:
     return {write: [] for write in Write}
 
 
-def _write(asked: Asked) -> Write | None:
+def write_of(asked: Asked) -> Write | None:
     """What of a remediation this is; None: a read, or the leader's own affairs."""
     if asked.method == "GET":
         return None
@@ -114,7 +114,7 @@ def _write(asked: Asked) -> Write | None:
     path = asked.path if asked.method != "POST" else f"{asked.path}/{body['metadata'].get('name')}"
     plural, name = path.split("/")[-2:]
     if asked.method == "PATCH" and plural in ("nodes", "machines"):
-        words = f"PATCH {_state(body['metadata']['annotations'])}"
+        words = f"PATCH {_state(body.get('metadata', {}).get('annotations', {}))}"
     else:
         words = f"{asked.method} {plural}/{name}"
     return next((write for write in Write if words.startswith(write.value)), None)
@@ -125,4 +125,6 @@ def _state(annotations: dict[str, str | None]) -> str:
         return "condemned" if annotations[EXTERNAL_REMEDIATION] else "lifted"
     if annotations.get(FREEING):
         return "freeing"
-    return "cordoned" if annotations[CORDONED] else "uncordoned"
+    if CORDONED in annotations:
+        return "cordoned" if annotations[CORDONED] else "uncordoned"
+    return "none of these"  # such as one that completes a Node which its kubelet has made
