@@ -47,7 +47,8 @@
 
 /* ---- The store: Machine, roster, Node --------------------------------------------------------------------------- */
 unsigned condemned : 2;         /* the id of X's condemnation, or 0 */
-unsigned last_id : 2;           /* the last id, which stays readable when it is lifted */
+unsigned last_id : 2;           /* the last id, which stays readable when it is lifted, unless somebody takes it away */
+unsigned drawn : 2;             /* how many ids were drawn: none is drawn twice (rule 9) */
 unsigned roster : 2 = 1;        /* its newest version */
 bit there = 1;                  /* X's Node exists */
 bit marker;                     /* ... and bears the marker: its workloads are being freed */
@@ -63,7 +64,7 @@ bit armed = 1; bit open = 1; bit running = 1;   /* the watchdog, the gate, the w
 bit decided;                    /* to reset */
 unsigned proof_age : 3;
 unsigned life : 3 = 2 * W;      /* ticks that the watchdog leaves an armed host without another judgement */
-unsigned lifted : 2;            /* the greatest id that X knows to be lifted */
+byte lifted = 1;                /* bit i: a read, X's own or a peer's for it, has found id i lifted; bit 0: no id */
 unsigned x_roster : 2 = 1; bit x_longer;        /* what X promised last, as far as it knows */
 mtype write = nothing;          /* X's write to its Node that is under way */
 unsigned w_roster : 2; bit w_longer; unsigned w_id : 2;
@@ -89,6 +90,9 @@ mtype freeing = nothing;        /* the first destructive write, under way */
 bit reading; unsigned read_age : 3; unsigned read_lifted : 2;     /* X was found not condemned */
 unsigned peer_read : 3;         /* 1 + the peer whose read has found X not condemned */
 bit w_landed;                   /* X's write is stored */
+#endif
+#ifdef RESTORE
+bit restored;
 #endif
 #ifdef NO_GATE_RECORD
 unsigned c_boot : 2;            /* the boot that X had promised when it was condemned */
@@ -121,11 +125,11 @@ bit deletion;                   /* the deletion of a workload, under way */
 #endif
 
 /* ---- Rule 4: memory --------------------------------------------------------------------------------------------- */
-/* An id that X knows to be lifted is old news to it. */
+/* An id that X knows to be lifted is old news to it: that very id, not those below it. */
 #ifdef NO_MEMORY
 #define says_api_error(p) (1)
 #else
-#define says_api_error(p) (memory[p] <= lifted)
+#define says_api_error(p) has(lifted, memory[p])
 #endif
 #define may_say(p) if :: says_api_error(p) -> error_age[p] = 0 :: else fi
 
@@ -219,7 +223,7 @@ inline inquire() {
 /* A read of X's Machine, its own or a peer's for it. It takes effect when it is sent: later, no proof is younger. */
 inline find_not_condemned() {
     if
-    :: condemned == 0 -> proof_age = 0; lifted = last_id; each_peer(may_say);
+    :: condemned == 0 -> proof_age = 0; lifted = with(lifted, last_id); each_peer(may_say);
 #ifdef NO_OWED_RESET            /* rule 7: a proof that comes later talks X out of it */
         decided = 0;
 #endif
@@ -293,7 +297,7 @@ inline reset_x() {
 #else
     if :: phase != idle -> was_off = 1 :: else fi;
 #endif
-    armed = 0; open = 0; running = 0; decided = 0; proof_age = OLD; life = 0; lifted = 0; x_roster = 1; x_longer = 0;
+    armed = 0; open = 0; running = 0; decided = 0; proof_age = OLD; life = 0; lifted = 1; x_roster = 1; x_longer = 0;
 #ifdef LATE_ANSWERS
     reading = 0; read_age = 0; read_lifted = 0;
 #endif
@@ -455,9 +459,9 @@ do
     proof_age = (read_age < proof_age -> read_age : proof_age);
 #endif
 #ifdef NO_LIFTED_AS_READ        /* rule 4: an id counts as lifted that the read did not find lifted */
-    lifted = last_id;
+    lifted = with(lifted, last_id);
 #else
-    if :: read_lifted > lifted -> lifted = read_lifted :: else fi;
+    lifted = with(lifted, read_lifted);
 #endif
     each_peer(may_say);
 #ifdef NO_OWED_RESET
@@ -547,8 +551,17 @@ do
 :: d_step { backup -> printf("a leader drops the backup\n"); backup = 0 }
 #endif
 #endif
-#ifdef NO_GROWING_IDS
-:: d_step { condemned == 0 && last_id > 0 -> printf("somebody takes the last id away\n"); last_id = 0; lapse() }
+#ifdef IDS_TAKEN
+:: d_step { condemned == 0 && last_id > 0 -> printf("somebody takes the last id away\n"); last_id = 0;
+#ifdef NO_UNIQUE_IDS            /* rule 9: the next id is drawn from what is readable */
+    drawn = 0;
+#endif
+    lapse() }
+#endif
+#ifdef RESTORE                  /* Machine and Node as they were at the beginning of this boot */
+:: d_step { !restored && boot == 1 && there && !freed && record == armed_ && r_boot == 1 && write == nothing ->
+    printf("etcd is restored from a backup\n"); restored = 1;
+    condemned = 0; last_id = 0; lapse(); r_roster = 1; r_longer = 0; node_changed() }
 #endif
 :: d_step { FIRST != SECOND && roster == 1 -> printf("the roster's version 2\n"); roster = 2 }
 
@@ -565,8 +578,8 @@ PEER(3)
 #endif
 
 /* ---- The leader. A term may end at any time, and the next one begins by condemning (rules 9 and 13). ------------ */
-:: d_step { there && !freed && last_id < IDS -> printf("a leader condemns X: %d\n", last_id + 1);
-    last_id++; condemned = last_id; office(last_id) }
+:: d_step { there && !freed && drawn < IDS -> drawn++; printf("a leader condemns X: %d\n", drawn);
+    last_id = drawn; condemned = drawn; office(drawn) }
 #ifdef NO_FRESH_ID
 :: d_step { there && !freed && condemned != 0 -> printf("a leader takes condemnation %d over\n", condemned);
     office(condemned) }

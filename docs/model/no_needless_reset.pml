@@ -23,6 +23,9 @@
 #ifndef SILENT
 #define SILENT 1                /* so many peers are silent; n = PEERS + 1, and the others make 2(E + 1) > n */
 #endif
+#ifndef LIARS
+#define LIARS 0                 /* so many peers say "unhealthy" whatever they know; the silent ones are others */
+#endif
 
 bit api = 1;                    /* whether anybody reaches the API */
 bit path = 1;                   /* whether X does, then */
@@ -69,7 +72,11 @@ inline read_failed() {
 }
 inline verdict() {
     if
+#ifdef NO_MAJORITY_ALONE        /* rule 3: an accuser only takes itself out of the majority */
     :: accusers > 0 || !IS_OUTAGE -> must_not_reset(); gone = 1
+#else
+    :: !IS_OUTAGE -> must_not_reset(); gone = 1
+#endif
     :: else -> outage = 1; proof(lasting); pause((lasting < READ_EVERY -> READ_EVERY - lasting : 0))
     fi
 }
@@ -82,9 +89,9 @@ inline healthy(p) {
     outage = 0; proof(lasting); pause(READ_EVERY - lasting)
 }
 #ifdef NO_LIFTED_IDS            /* rule 4: an id that X knows to be lifted is old news */
-#define ACCUSES(p) remembers[p]
+#define ACCUSES(p) ((p) < LIARS || remembers[p])
 #else
-#define ACCUSES(p) (remembers[p] && !lifted)
+#define ACCUSES(p) ((p) < LIARS || (remembers[p] && !lifted))
 #endif
 #ifdef NO_ANSWER_BEFORE_LISTING /* rule 4: who has not listed the condemned yet says "api-error" */
 #define SPEAKS(p) (!silent[p] && listed[p])
@@ -92,16 +99,24 @@ inline healthy(p) {
 #define SPEAKS(p) (!silent[p])
 #endif
 
+#ifdef API_UP                   /* the control plane is well: only X can't reach it, and peers that listed the condemned read */
+#define MAY_FAIL(p) ((p) < LIARS || !listed[p])
+#define MAY_RESTART 0
+#else
+#define MAY_FAIL(p) (1)
+#define MAY_RESTART 1
+#endif
+
 #define PEER(p) \
-:: d_step { x == asks && !has(answered, p) && SPEAKS(p) && api && listed[p] -> printf("peer %d: healthy\n", p); \
-    healthy(p) } \
-:: d_step { x == asks && !has(answered, p) && SPEAKS(p) -> answered = with(answered, p); \
+:: d_step { (p) >= LIARS && x == asks && !has(answered, p) && SPEAKS(p) && api && listed[p] -> \
+    printf("peer %d: healthy\n", p); healthy(p) } \
+:: d_step { x == asks && !has(answered, p) && SPEAKS(p) && MAY_FAIL(p) -> answered = with(answered, p); \
     if \
     :: ACCUSES(p) -> printf("peer %d: unhealthy\n", p); accusers++ \
     :: else -> printf("peer %d: api-error\n", p); errors++ \
     fi } \
 :: d_step { api && !listed[p] -> printf("peer %d lists the condemned\n", p); listed[p] = 1; remembers[p] = 0 } \
-:: d_step { listed[p] && !has(answered, p) -> printf("peer %d restarts\n", p); listed[p] = 0; remembers[p] = 0 }
+:: d_step { MAY_RESTART && listed[p] && !has(answered, p) -> printf("peer %d restarts\n", p); listed[p] = 0; remembers[p] = 0 }
 
 #define MUST_ANSWER(p) (SPEAKS(p) && !has(answered, p))
 #if PEERS == 2
@@ -114,7 +129,7 @@ init {
 byte p;
 /* Who has not noticed the lifting, and who is silent. */
 for (p : 0 .. PEERS - 1) { if :: remembers[p] = 0 :: remembers[p] = 1 fi }
-for (p : 0 .. SILENT - 1) { silent[p] = 1 }
+for (p : 0 .. PEERS - 1) { if :: p >= PEERS - SILENT -> silent[p] = 1 :: else fi }
 do
 :: gone -> break
 /* ---- Time. It does not pass what is due. ------------------------------------------------------------------------ */
@@ -129,10 +144,15 @@ do
 :: d_step { x == reads && api && path -> printf("X finds that it is not condemned\n");
     heard = 1; lifted = 1; outage = 0; proof(lasting); pause(READ_EVERY - lasting) }
 :: d_step { x == reads && !(api && path) -> printf("X's read fails\n"); read_failed() }
+#ifdef NO_LAST_ANSWER           /* rule 3: however many accuse, the next peer may say "healthy" */
+:: d_step { x == asks && 2 * accusers >= PEERS + 1 -> printf("half accuse X\n"); must_not_reset(); gone = 1 }
+#endif
 :: d_step { x == asks && ALL_ANSWERED -> verdict() }
 
 /* ---- The world -------------------------------------------------------------------------------------------------- */
+#ifndef API_UP
 :: d_step { api = 1 - api; printf("the API is %d\n", api) }
+#endif
 :: d_step { path = 1 - path; printf("X's own path to it is %d\n", path) }
 PEER(0)
 PEER(1)

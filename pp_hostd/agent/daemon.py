@@ -293,6 +293,7 @@ class Daemon:
     def _listeners(self) -> Iterator[Coroutine[Any, Any, None]]:
         peers, agent = self.driver.settings.peers, self.driver.settings.agent
         knocks = KnockServer(agent.node_name, self._peers, self._member, peers.port, clock, time.time)
+        yield self._peers.read_remembered_again()
         port = HttpPort(knocks.respond)
         yield serve("the peer port", partial(port.listen, peers.address, peers.port), port.close, self._complain)
         if agent.metrics_port:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pp_hostd.model.condemnation import Condemned, NotRequested, Requested
 from pp_hostd.model.evidence import Evidence, LinkChanged, PeerAnswered, Read, WatchedCondemned
 from pp_hostd.model.inquiry import Inquiry, Reply, Said, is_outage, next_round, weigh
-from pp_hostd.model.memory import Decision, LastRead, Memory, Outage, Proof, Source, Standing
+from pp_hostd.model.memory import Decision, LastRead, Lifted, Memory, Outage, Proof, Source, Standing
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.verdict import Judgement, State, Verdict
 from pp_hostd.timing import FAILED_READS, tick_seconds
@@ -27,7 +27,8 @@ def judge(
     evidence, inquiry = list(evidence), memory.inquiry
     for each in evidence:
         memory = _absorbed(settings, standing, memory, each)
-    memory = _after_answers(settings, memory, inquiry, [each for each in evidence if isinstance(each, PeerAnswered)])
+    answers = [each for each in evidence if isinstance(each, PeerAnswered)]
+    memory = _after_answers(settings, standing, memory, inquiry, answers)
     memory = _without_lost_read(settings, standing, memory, now)
     if settings.agent.mode == DRY_RUN:
         memory = _pardoned(memory)
@@ -71,15 +72,19 @@ def _after_read(standing: Standing, memory: Memory, read: Read) -> Memory:
     if isinstance(condemnation, Condemned):
         memory = _finished(memory, read, f"condemned under id {condemnation.id}")
         return _condemned(standing, memory, condemnation.id, "its machine is condemned", read.ended_at)
-    if isinstance(condemnation, (NotRequested, Requested)):
-        memory = _finished(memory, read, "")
-        if memory.lifted_id < condemnation.last_id or memory.condemned_id is not None:
-            memory = replace(memory, lifted_id=max(memory.lifted_id, condemnation.last_id), condemned_id=None)
+    watched = memory.watched if memory.watched is not None and read.began_at >= memory.watched.at else None
+    memory = replace(memory, watched=None) if watched is not None else memory
+    if isinstance(condemnation, (NotRequested, Requested)) and read.machine is not None:
+        memory = _finished(memory, read, "").having_seen_lifted(read.machine.uid, condemnation.last_id)
+        memory = replace(memory, condemned_id=None) if memory.condemned_id is not None else memory
         if memory.proof is not None and memory.proof.at > read.began_at:
             return memory  # overtaken: it must not end an inquiry, or an outage, that is younger
         # Rule 1: a proof counts from when the request was sent.
         return _proven(memory, Proof(read.began_at, Source.OWN_READ))
-    return _failed(_finished(memory, read, failure), read.began_at)
+    memory = _finished(memory, read, failure)
+    if watched is not None:  # rule 1: a watch condemns where no read can tell otherwise
+        return _condemned(standing, memory, watched.id, "its machine is condemned", read.ended_at)
+    return _failed(memory, read.began_at)
 
 
 def _finished(memory: Memory, read: Read, failure: str) -> Memory:
@@ -103,7 +108,7 @@ def _proven(memory: Memory, proof: Proof, outage: Outage | None = None) -> Memor
 
 
 def _after_answers(
-    settings: Settings, memory: Memory, inquiry: Inquiry | None, answers: Sequence[PeerAnswered]
+    settings: Settings, standing: Standing, memory: Memory, inquiry: Inquiry | None, answers: Sequence[PeerAnswered]
 ) -> Memory:
     """Each peer counts once, however late or often it answers, and only if this inquiry asked it. A read that came with
     the answers may have ended it: then a younger "healthy" is still the better proof."""
@@ -116,10 +121,10 @@ def _after_answers(
         # Silence may end by itself before the round does: a link that comes back in time finds the peers again.
         if each.answer is None or each.peer not in awaited or each.began_at < inquiry.started_at:
             continue
-        said, condemnation_id = weigh(each.answer, memory.lifted_id)
+        uid = standing.machine_uid or ""  # whom the inquiry is about
+        said, condemnation_id = weigh(each.answer, [lifted.id for lifted in memory.lifted if lifted.uid == uid])
         # Rule 4: the peer's read was made for this host, so what it found lifted this host has seen lifted.
-        if each.answer.lifted_id > memory.lifted_id:
-            memory = replace(memory, lifted_id=each.answer.lifted_id)
+        memory = memory.having_seen_lifted(uid, each.answer.lifted_id)
         # Rule 3: any "healthy" is proof, dated by the question (rule 1).
         if said is Said.HEALTHY and each.began_at > proof_at:
             # The next read is due as after a read of one's own, even if one has failed beside the inquiry since.
@@ -133,10 +138,15 @@ def _after_answers(
 
 
 def _after_watch(standing: Standing, memory: Memory, evidence: WatchedCondemned) -> Memory:
-    """Rule 1: a watch can condemn; but what the host has itself read as lifted since is old news (rule 4)."""
-    if evidence.id <= memory.lifted_id or standing.machine_uid not in (None, evidence.uid):
+    """Rule 1: a watch can condemn, once a read that began later does not say otherwise. A condemnation that a read has
+    found lifted is old news (rule 4)."""
+    if Lifted(evidence.uid, evidence.id) in memory.lifted or standing.machine_uid not in (None, evidence.uid):
         return memory
-    return _condemned(standing, memory, evidence.id, "its machine is condemned", evidence.at)
+    if not standing.armed:
+        return _condemned(standing, memory, evidence.id, "its machine is condemned", evidence.at)
+    if memory.watched is not None and memory.watched.id == evidence.id:
+        return memory  # the read that tells is due or under way
+    return replace(memory, watched=evidence, reading_since=None)  # a read that began before can't tell
 
 
 def _condemned(standing: Standing, memory: Memory, condemnation_id: int | None, cause: str, at: float) -> Memory:
@@ -168,11 +178,6 @@ def _inquired(settings: Settings, standing: Standing, memory: Memory, now: float
         return replace(memory, inquiry=next_round(inquiry, standing.peers, settings.peers.rounds, now))
     if not inquiry.round_over(settings.peers.round_seconds, now):
         return memory
-    accusers = inquiry.said(Said.UNHEALTHY, Said.NOT_FOUND)  # rule 1: "not-found" weighs like "unhealthy"
-    if accusers:
-        known = max((reply.id for reply in accusers if reply.id is not None), default=None)
-        cause = f"{accusers[0].peer} says {accusers[0].said.value}, and no peer says healthy"
-        return _condemned(standing, memory, known, cause, now)
     if is_outage(inquiry.replies, standing.node, standing.electorates):
         summary = inquiry.summary()
         outage = Outage(inquiry.started_at, now, summary)
@@ -180,8 +185,19 @@ def _inquired(settings: Settings, standing: Standing, memory: Memory, now: float
         proven = _proven(memory, Proof(inquiry.started_at, Source.OUTAGE, summary), outage)
         return replace(proven, reading_since=None)
     if inquiry.exhausted(standing.peers, settings.peers.rounds):
-        return _condemned(standing, memory, None, f"nobody vouches for it: {inquiry.summary()}", now)
+        return _outvoted(standing, memory, inquiry, now)
     return replace(memory, inquiry=next_round(inquiry, standing.peers, settings.peers.rounds, now))
+
+
+def _outvoted(standing: Standing, memory: Memory, inquiry: Inquiry, now: float) -> Memory:
+    """Rule 3: all were asked, nobody says "healthy", and too few say "api-error". Accusers only take themselves out of
+    that majority, and end no inquiry early: the next peer may say "healthy"."""
+    accusers = inquiry.said(Said.UNHEALTHY, Said.NOT_FOUND)
+    known = max((reply.id for reply in accusers if reply.id is not None), default=None)
+    cause = f"no peer confirms that it is healthy: {inquiry.summary()}"
+    if accusers:
+        cause = f"{accusers[0].peer} says {accusers[0].said.value}, and no majority says api-error: {inquiry.summary()}"
+    return _condemned(standing, memory, known, cause, now)
 
 
 def _expired(standing: Standing, memory: Memory, now: float) -> Memory:
@@ -203,7 +219,7 @@ def _pardoned(memory: Memory) -> Memory:
 def _read_at(settings: Settings, standing: Standing, memory: Memory, now: float) -> float:
     """When the next read is due."""
     last, api = memory.last_read, settings.api
-    if last is None:
+    if last is None or (memory.watched is not None and last.began_at < memory.watched.at):
         return now
     due = last.began_at + api.read_interval_seconds
     if memory.outage is not None and last.began_at < memory.outage.ended_at:
@@ -281,5 +297,5 @@ def _sentence(settings: Settings, standing: Standing, memory: Memory, state: Sta
         return f"{memory.failed_reads} of {FAILED_READS} reads failed before it asks its peers: {why}"
     if memory.proof is None:
         return "armed, and not fed before a first proof"
-    vouching = f" ({memory.proof.detail} vouches for it)" if memory.proof.source is Source.PEER else ""
-    return f"healthy: its machine is not condemned{vouching}"
+    by_peer = f" ({memory.proof.detail} confirms it)" if memory.proof.source is Source.PEER else ""
+    return f"healthy: its machine is not condemned{by_peer}"

@@ -12,8 +12,9 @@ from typing import Any
 
 from pp_hostd.frozen import frozen
 from pp_hostd.model.bond import Bond, Gate, Pending, WatchdogArmed
+from pp_hostd.model.evidence import WatchedCondemned
 from pp_hostd.model.inquiry import Inquiry, Reply, Said
-from pp_hostd.model.memory import Decision, LastRead, Memory, Outage, Proof, Source
+from pp_hostd.model.memory import Decision, LastRead, Lifted, Memory, Outage, Proof, Source
 from pp_hostd.model.promise import (
     MAX_TIMEOUT_SECONDS,
     MIN_TIMEOUT_SECONDS,
@@ -68,7 +69,8 @@ class Kept:
                 "last_read": memory.last_read and _last_read_fields(memory.last_read),
                 "inquiry": memory.inquiry and _inquiry_fields(memory.inquiry),
                 "outage": memory.outage and _outage_fields(memory.outage),
-                "lifted_id": memory.lifted_id,
+                "lifted": [{"uid": each.uid, "id": each.id} for each in memory.lifted],
+                "watched": memory.watched and _watched_fields(memory.watched),
                 "condemned_id": memory.condemned_id,
                 "decision": memory.decision and _decision_fields(memory.decision),
                 "watchdog": self.bond.watchdog and _watchdog_fields(self.bond.watchdog),
@@ -97,7 +99,8 @@ def _kept(fields: Fields, boot: str, gate: Gate, now: float) -> Kept | None:
         last_read=_last_read(fields.section("last_read"), now) if "last_read" in fields else None,
         inquiry=_inquiry(fields.section("inquiry"), now) if "inquiry" in fields else None,
         outage=_outage(fields.section("outage"), now) if "outage" in fields else None,
-        lifted_id=_whole(fields, "lifted_id"),
+        lifted=tuple(_lifted(Fields(each, "a lifted condemnation")) for each in fields.elements("lifted")),
+        watched=_watched(fields.section("watched"), now) if "watched" in fields else None,
         condemned_id=fields.count("condemned_id") if "condemned_id" in fields else None,
         decision=_decision(fields.section("decision"), now) if "decision" in fields else None,
     )
@@ -119,6 +122,18 @@ def _proof_fields(proof: Proof) -> dict[str, Any]:
 
 def _proof(fields: Fields, now: float) -> Proof:
     return Proof(fields.seconds("at", 0, now), fields.choice("source", Source), fields.text("detail", _SENTENCE))
+
+
+def _lifted(fields: Fields) -> Lifted:
+    return Lifted(fields.text("uid", OPAQUE), fields.count("id"))
+
+
+def _watched_fields(watched: WatchedCondemned) -> dict[str, Any]:
+    return {"uid": watched.uid, "id": watched.id, "at": watched.at}
+
+
+def _watched(fields: Fields, now: float) -> WatchedCondemned:
+    return WatchedCondemned(fields.text("uid", OPAQUE), fields.count("id"), fields.seconds("at", 0, now))
 
 
 def _last_read_fields(last: LastRead) -> dict[str, Any]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from typing import Callable
 
 from pp_hostd.agent.fresh_reads import FreshReads, Read
-from pp_hostd.agent.witness import Statement, Witness
+from pp_hostd.agent.witness import REMEMBERED_SECONDS, Statement, Witness
 from pp_hostd.model.answer import Answer, Health
-from pp_hostd.peers.message import Exchange, Refusal, parse_question
+from pp_hostd.peers.message import Exchange, MachineReference, Refusal, parse_question
 from pp_hostd.peers.signing import Keyring
 from pp_hostd.service.http_connection import Reply, Request
 from pp_hostd.service.metric import Metric
@@ -37,6 +38,7 @@ class PeerServer:
         self._me = me
         self._read_seconds = read_seconds
         self._about_nodes = machines == "node"
+        self._witness = witness
         self._reads = FreshReads(read, witness, clock)
         self._nonces: OrderedDict[str, None] = OrderedDict()
 
@@ -48,6 +50,15 @@ class PeerServer:
         statement = await self._reads.statement(exchange.question.about, self._read_seconds)
         self.answers[statement.health] += 1
         return self._reply(exchange, statement)
+
+    async def read_remembered_again(self) -> None:
+        """Rule 4: where somebody removed an id, no answer names it as lifted, and only a read ends the memory of it.
+        Goes on until it is cancelled."""
+        while True:
+            await asyncio.sleep(REMEMBERED_SECONDS)
+            for subject, uid in self._witness.remembered:
+                namespace, _, name = subject.rpartition("/")
+                await self._reads.statement(MachineReference(namespace or None, name, uid), self._read_seconds)
 
     def metrics(self) -> Iterator[Metric]:
         yield Metric(

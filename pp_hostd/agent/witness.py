@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections import OrderedDict
 from dataclasses import replace
 from typing import Union
@@ -13,6 +14,8 @@ from pp_hostd.model.condemnation import Condemned, NotCondemned
 from pp_hostd.model.machine import Machine
 
 MAX_REMEMBERED = 1024
+REMEMBERED_SECONDS = 60.0
+"""Between two reads of each machine that is remembered as condemned, while reads succeed (rule 4)."""
 
 
 class Unread(enum.Enum):
@@ -65,15 +68,23 @@ class Witness:
         """All condemned machines have been listed, and learned, in this run."""
         self._has_listed = True
 
-    def learned(self, subject: str, uid: str, condemnation_id: int, at: float) -> None:
-        """The machine was seen condemned under this id, by a read or a watch. Ids only grow: a lower one is old."""
+    def learned(
+        self, subject: str, uid: str, condemnation_id: int, at: float, read_began_at: float = -math.inf
+    ) -> None:
+        """The machine was seen condemned under this id, by a watch, or by a read that began then. A lower id is old,
+        unless a read found it that began after the higher one was last learned: somebody has taken that one away."""
         memory = self._memories.get((subject, uid))
-        if memory is None:
-            self._serial += 1
-            memory = _Memory(condemnation_id, at, self._serial)
-        elif condemnation_id < memory.id:
+        if memory is not None and condemnation_id < memory.id and read_began_at <= memory.known_at:
             return
+        if memory is None or condemnation_id < memory.id:  # whoever acknowledged the higher one has forgotten it
+            self._serial += 1
+            memory = _Memory(condemnation_id, at if memory is None else memory.known_at, self._serial)
         self._remember(subject, uid, replace(memory, id=condemnation_id, known_at=max(at, memory.known_at)))
+
+    @property
+    def remembered(self) -> tuple[tuple[str, str], ...]:
+        """The machines, by subject and uid, that are known to be condemned."""
+        return tuple(self._memories)
 
     def answer(self, subject: str, uid: str, outcome: ReadOutcome, *, began_at: float, now: float) -> Statement:
         """What to say of this machine after such a read of it, which began then and ended now."""
@@ -85,7 +96,7 @@ class Witness:
             return self._statement(Health.NOT_FOUND)
         condemnation = outcome.condemnation if isinstance(outcome, Machine) else None
         if isinstance(condemnation, Condemned):
-            self.learned(subject, uid, condemnation.id, now)
+            self.learned(subject, uid, condemnation.id, now, began_at)
         elif isinstance(condemnation, NotCondemned) and self._cleared(subject, uid, condemnation.last_id, began_at):
             return replace(self._statement(Health.HEALTHY), lifted_id=condemnation.last_id)
         return self._remembered(subject, uid, now)
@@ -93,11 +104,11 @@ class Witness:
     def _cleared(self, subject: str, uid: str, lifted_id: int, began_at: float) -> bool:
         """Forget the machine after a read that says "not condemned".
 
-        Not if the condemnation was learned or said since the read began; unless that is the one which the read found
-        lifted, and a watch told of it late: what once was lifted is so for good.
+        Not if the condemnation was learned or said since the read began; unless that very one is the one which the read
+        found lifted, and a watch told of it late: no id is drawn twice, so what once was lifted is so for good.
         """
         memory = self._memories.get((subject, uid))
-        if memory is not None and began_at <= memory.known_at and lifted_id < memory.id:
+        if memory is not None and began_at <= memory.known_at and lifted_id != memory.id:
             return False
         self._memories.pop((subject, uid), None)
         return True

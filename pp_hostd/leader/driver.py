@@ -5,11 +5,13 @@ Hands start things and never wait; what becomes of them comes back as news.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Callable, Protocol
 
 from pp_hostd.leader.plan.flows import plan
 from pp_hostd.leader.plan.roster import next_roster
 from pp_hostd.model.case import Course, Term
+from pp_hostd.model.condemnation import Draw
 from pp_hostd.model.observed import Observed
 from pp_hostd.model.remedy import Remedy, RemedyEnded, RemedyNews, WriteRoster
 from pp_hostd.model.settings import Settings
@@ -44,12 +46,19 @@ class Driver:
     """One leader in one term, without its shell. `turn` is called whenever there is news, and when it is due."""
 
     def __init__(
-        self, settings: Settings, senses: Senses, hands: Hands, *, own_node: str, clock: Callable[[], float]
+        self,
+        settings: Settings,
+        senses: Senses,
+        hands: Hands,
+        *,
+        own_node: str,
+        clock: Callable[[], float],
+        draw: Callable[[], Draw],
     ) -> None:
         self.settings = settings
         self.term = Term(own_node, clock())
         self.courses: tuple[Course, ...] = ()
-        self._senses, self._hands, self._clock = senses, hands, clock
+        self._senses, self._hands, self._clock, self._draw = senses, hands, clock, draw
         self._under_way: set[str] = set()
 
     def turn(self) -> float:
@@ -57,7 +66,7 @@ class Driver:
         news = self._senses.take()
         self._under_way -= {each.node for each in news if isinstance(each, RemedyEnded)}
         now, observed = self._clock(), self._senses.observed()
-        planned = plan(self.settings, observed, self.term, news, now)
+        planned = plan(self.settings, observed, replace(self.term, draw=self._draw()), news, now)
         self.term, self.courses = planned.term, planned.courses
         for course in planned.courses:
             if course.step is not None and course.key not in self._under_way:  # one step at a time

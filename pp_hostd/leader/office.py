@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Coroutine, Iterator
 from datetime import datetime, timezone
 from typing import Any, Callable
@@ -19,6 +20,7 @@ from pp_hostd.leader.notice_board import NoticeBoard
 from pp_hostd.leader.observe import Observer
 from pp_hostd.leader.telling import Telling
 from pp_hostd.model.case import Course
+from pp_hostd.model.condemnation import DICE, Draw
 from pp_hostd.model.leader_status import LeaderStatus
 from pp_hostd.model.observed import Observed
 from pp_hostd.model.record import Unreadable
@@ -33,6 +35,10 @@ HAND_OVER_AGAIN_SECONDS = 300.0
 """More than it takes to free a node and give it back."""
 ROSTER_AGAIN_SECONDS = 2.0
 """Between two looks at the roster. Each goes through all nodes, and each new version makes all of them promise anew."""
+
+
+def draw() -> Draw:
+    return Draw(int(wallclock().timestamp()), secrets.randbelow(DICE))
 
 
 def wallclock() -> datetime:
@@ -76,7 +82,7 @@ class Office:
             MACHINES[settings.api.machines][0], journal, self._tell, self._board.note, clock, wallclock
         )
         self._complaints = Complaints(MACHINES[settings.api.machines][0], journal, self._tell)
-        self._driver = Driver(settings, self, self, own_node=node, clock=clock)
+        self._driver = Driver(settings, self, self, own_node=node, clock=clock, draw=draw)
         self._news: list[RemedyNews] = []
         self._roster_revision = -1
         self._roster_trouble = ""

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from pp_hostd.frozen import frozen
+from pp_hostd.model.condemnation import Draw
 from pp_hostd.model.promise import Armed
 from pp_hostd.model.remedy import Inspection, Remedy
 
@@ -28,6 +29,7 @@ class Awaited(enum.Enum):
 class Case:
     """A node under work.
 
+    `drawn` is the id that the Node's cordon names, for the condemnation that follows it.
     `id` is the condemnation that this term wrote onto the version `after` of the machine, `stretch` the one of the
     watch in which it stands. `inspection` is the last one under it.
     `promise` is what binds the host, as found under this condemnation, `stated` the stretch of the watch in which the
@@ -38,6 +40,7 @@ class Case:
     `awaited_at`; `fell_back` says that the host could not be switched off, and has to reset itself.
     """
 
+    drawn: int | None = None
     id: int | None = None
     after: str = ""
     stretch: int | None = None
@@ -68,6 +71,8 @@ class Term:
     own_node: str
     began_at: float
     cases: Mapping[str, Case] = field(default_factory=dict)
+    draw: Draw = Draw(0, 0)
+    """For the ids of condemnations that the next plan begins; the driver makes another one for each plan."""
     calm_at: float = 0.0
     """Nobody is condemned before: too many were asked for a while ago."""
 

@@ -1,8 +1,10 @@
 """Whether a machine is condemned: the annotations and the label on the Machine (or Node), read on the safe side.
 
 The rules hang on one question: is this machine *not* condemned (rule 1)? Only `NotRequested` and `Requested` say so.
-What contradicts itself, or is neither empty nor a time, is `Unreadable`: it condemns nobody and acquits nobody. To an
-agent it is a failed read (rule 3) that clears no memory (rule 4); to the leader the id has lapsed (rule 9).
+The request's annotation alone decides: without it, or with an empty one, nothing is condemned, whatever label and id
+still stand there. A value that is neither empty nor a time, or a time without an id, is `Unreadable`: it condemns
+nobody and acquits nobody. To an agent it is a failed read (rule 3) that clears no memory (rule 4); to the leader the id
+has lapsed (rule 9).
 """
 
 from __future__ import annotations
@@ -49,6 +51,22 @@ class Condemned:
         return _patch(render_moment(self.since_wallclock), self.id, condemned=True)
 
 
+@frozen
+class Draw:
+    """One draw of a condemnation id that no leader has drawn before (rule 9): the wall clock makes it larger than ids
+    that were removed, and the dice keep two leaders, or one before and after a restored etcd, from the same one."""
+
+    wallclock_seconds: int
+    dice: int
+    """A random number below DICE."""
+
+    def id_after(self, last_id: int) -> int:
+        return 1 + max(last_id, DICE * self.wallclock_seconds) + self.dice
+
+
+DICE = 10**5
+"""The number of ids among which one draw chooses, and of ids in a second of the wall clock."""
+
 NotCondemned = (NotRequested, Requested)
 """For isinstance: the only two values that can be part of a proof."""
 
@@ -77,8 +95,6 @@ def _condemnation(metadata: object) -> Condemnation:
         if CONDEMNATION_ID not in annotations:
             raise Refused(f"{EXTERNAL_REMEDIATION} holds a time, and there is no {CONDEMNATION_ID}")
         return Condemned(last_id, since)
-    if CONDEMNED in fields.section("labels"):
-        raise Refused(f"the label {CONDEMNED} is set, and {EXTERNAL_REMEDIATION} holds no time")
     return Requested(last_id) if requested else NotRequested(last_id)
 
 

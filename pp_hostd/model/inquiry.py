@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import hashlib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 
 from pp_hostd.frozen import frozen
@@ -83,9 +83,9 @@ class Inquiry:
         return f"{found} of {len(self.asked)} asked"
 
 
-def weigh(answer: Answer, lifted_id: int) -> tuple[Said, int | None]:
-    """An "unhealthy" whose id the host has itself seen lifted is old news: the peer can't read the API (rule 4)."""
-    if answer.health is Health.UNHEALTHY and answer.id is not None and answer.id <= lifted_id:
+def weigh(answer: Answer, lifted_ids: Container[int]) -> tuple[Said, int | None]:
+    """An "unhealthy" under an id that a read has found lifted is old news: the peer can't read the API (rule 4)."""
+    if answer.health is Health.UNHEALTHY and answer.id in lifted_ids:
         return Said.API_ERROR, answer.id
     return Said(answer.health.value), answer.id
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import enum
 import math
 from dataclasses import replace
+from typing import NamedTuple
 
 from pp_hostd.frozen import frozen
+from pp_hostd.model.evidence import WatchedCondemned
 from pp_hostd.model.inquiry import Inquiry
 
 
@@ -54,11 +56,23 @@ class LastRead:
     failure: str
 
 
+class Lifted(NamedTuple):
+    """A condemnation of the machine with this uid that a read found lifted."""
+
+    uid: str
+    id: int
+
+
+MAX_LIFTED = 32
+"""A host that forgets the oldest takes it for an accusation again, which costs a reset and no data."""
+
+
 @frozen
 class Memory:
     """`reading_since` is when the read now under way was ordered. `failed_reads` counts those in a row that bring the
-    next inquiry nearer. `lifted_id` is the highest condemnation that this host, or a peer for it, has seen lifted
-    (rule 4). `condemned_id` is the condemnation that stands, as far as an unarmed host knows."""
+    next inquiry nearer. `lifted` holds the condemnations that a read, the host's own or a peer's for it, found lifted
+    (rule 4). `watched` is a condemnation that a watch reported, and that no read has confirmed yet. `condemned_id` is
+    the condemnation that stands, as far as an unarmed host knows."""
 
     proof: Proof | None = None
     failed_reads: int = 0
@@ -67,9 +81,17 @@ class Memory:
     check_at: float | None = None
     inquiry: Inquiry | None = None
     outage: Outage | None = None
-    lifted_id: int = 0
+    lifted: tuple[Lifted, ...] = ()
+    watched: WatchedCondemned | None = None
     condemned_id: int | None = None
     decision: Decision | None = None
+
+    def having_seen_lifted(self, uid: str, condemnation_id: int) -> Memory:
+        """Whoever read this machine found this id lifted; 0 is none."""
+        found = Lifted(uid, condemnation_id)
+        if not condemnation_id or found in self.lifted:
+            return self
+        return replace(self, lifted=(*self.lifted, found)[-MAX_LIFTED:])
 
     def resumed(self) -> Memory:
         """As a restarted process takes it up: the exchanges under way were lost with the old one, all else stays."""

@@ -12,7 +12,7 @@ from pp_hostd.agent.binding import standing
 from pp_hostd.agent.driver import Driver, News
 from pp_hostd.agent.kept import Kept, parse_kept
 from pp_hostd.agent.rosters import Rosters
-from pp_hostd.agent.witness import ReadOutcome, Unread, Witness
+from pp_hostd.agent.witness import REMEMBERED_SECONDS, ReadOutcome, Statement, Unread, Witness
 from pp_hostd.embedded.history import Event
 from pp_hostd.embedded.paging import Query
 from pp_hostd.kube.resources import CONFIG_MAPS
@@ -93,6 +93,7 @@ class Agent:
         Stream(client, client.api.cluster.kind, of_condemned, self._condemned_listed, self._condemned_changed)
         of_roster = Query(NAMESPACE, field_selector=f"metadata.name={ROSTER}")
         Stream(client, CONFIG_MAPS, of_roster, self._roster_listed, self._roster_changed)
+        self._process.later(REMEMBERED_SECONDS, self._read_remembered_again)
         self.reload(settings)
 
     def reload(self, settings: Settings) -> None:
@@ -317,21 +318,30 @@ class Agent:
     def answer(self, question: Question, answered: Answered) -> None:
         """A read begun from here on, and then what the witness says."""
         asker, subject, uid = question
+        me = self._host.name
+
+        def said(found: Statement) -> None:
+            answered(Answer(found.health, found.id, found.token, "", me, asker, subject, found.lifted_id))
+
+        self._state(subject, uid, said)
+
+    def _state(self, subject: str, uid: str, said: Callable[[Statement], None]) -> None:
         began_at = self.clock()
 
-        def said(reply: Reply) -> None:
+        def read(reply: Reply) -> None:
             outcome: ReadOutcome = Unread.FAILED
             if isinstance(reply, Machine) and not isinstance(reply.condemnation, Unreadable):
                 outcome = reply
             elif isinstance(reply, Failed) and reply.missing:
                 outcome = Unread.NOT_FOUND
-            statement = self.witness.answer(subject, uid, outcome, began_at=began_at, now=self.clock())
-            me = self._host.name
-            answered(
-                Answer(statement.health, statement.id, statement.token, "", me, asker, subject, statement.lifted_id)
-            )
+            said(self.witness.answer(subject, uid, outcome, began_at=began_at, now=self.clock()))
 
-        self._objects.read(subject, said, peer_read_seconds(self.settings))
+        self._objects.read(subject, read, peer_read_seconds(self.settings))
+
+    def _read_remembered_again(self) -> None:
+        for subject, uid in self.witness.remembered:
+            self._state(subject, uid, lambda _: None)
+        self._process.later(REMEMBERED_SECONDS, self._read_remembered_again)
 
     def later(self, seconds: float, action: Callable[[], None]) -> None:
         self._process.later(seconds, action)

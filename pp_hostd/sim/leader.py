@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from datetime import datetime, timezone
 from functools import partial
 from typing import Callable
 
 from pp_hostd.kube.resources import LEASES
 from pp_hostd.model.candidacy import Candidacy, Exchange
+from pp_hostd.model.condemnation import DICE, Draw
 from pp_hostd.model.keys import NAMESPACE
 from pp_hostd.model.lease import LEASE, Lease, given_up_spec, parse_lease, renewed_spec, taken_spec, unheld_spec
 from pp_hostd.model.settings import Settings
@@ -37,6 +39,7 @@ class Leader:
         self.told = told
         self.clock, self.host, self._on = client.process.clock, client.host, host
         self.candidacy = Candidacy(identity, settings.leader.lease_seconds)
+        self._dice = random.Random(identity)
         self._office: Office | None = None
         self._term = 0
         self._wakes = 0
@@ -44,6 +47,9 @@ class Leader:
 
     def wallclock(self) -> datetime:
         return datetime.fromtimestamp(EPOCH + self.client.time.now + self._on.wallclock_off_seconds, timezone.utc)
+
+    def draw(self) -> Draw:
+        return Draw(int(self.wallclock().timestamp()), self._dice.randrange(DICE))
 
     def acting_until(self) -> float:
         return self.candidacy.acting_until_at

@@ -10,3 +10,10 @@ OUTAGE_CONDEMNS = mutant(
     "outage",
     ("model.inquiry:is_outage", "return bool(electorates) and", "return False and"),
 )
+
+LIFTED_ACCUSES = mutant(
+    "a host takes ids that were lifted for accusations",
+    4,
+    "",
+    ("model.inquiry:weigh", "answer.id in lifted_ids", "False"),
+)

@@ -22,7 +22,6 @@ MUTANTS_OF_HOST = (
         "a machine that is not found is no accusation",
         1,
         "replaced",
-        ("agent.judge:_inquired", "inquiry.said(Said.UNHEALTHY, Said.NOT_FOUND)", "inquiry.said(Said.UNHEALTHY)"),
         (
             "model.inquiry:is_outage",
             "reply.said is Said.API_ERROR",
@@ -85,12 +84,6 @@ MUTANTS_OF_HOST = (
             "return self._remembered(subject, uid, now if isinstance(condemnation, Condemned) else None)",
         ),
         ("agent.witness:Witness._remembered", "if memory is None:", "if memory is None or now is None:"),
-    ),
-    mutant(
-        "a host takes ids that were lifted for accusations",
-        4,
-        "outage",
-        ("model.inquiry:weigh", "answer.id <= lifted_id", "False"),
     ),
     mutant(
         "a promise is written whatever the Node has become",

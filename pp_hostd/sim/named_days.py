@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pp_hostd.sim.mutants import mutant_called
-from pp_hostd.sim.mutants_of_days import OUTAGE_CONDEMNS
+from pp_hostd.sim.mutants_of_days import LIFTED_ACCUSES, OUTAGE_CONDEMNS
 from pp_hostd.sim.named_day import BEGIN, HOUR, MINUTE, NamedDay, Names, everybody
 from pp_hostd.sim.schedule import Trouble
 
@@ -59,6 +59,17 @@ def _upgrade(names: Names) -> list[Trouble]:
     return agents + leaders + load + death
 
 
+def _absolved_before_outage(names: Names) -> list[Trouble]:
+    """Its peers acknowledge the condemnation; they are not asked again before the API stops, and so remember it."""
+    host = names[-1:]
+    return [
+        Trouble(BEGIN, "cut off", host, 10.0),
+        Trouble(BEGIN + 1, "request", host),
+        Trouble(BEGIN + 8, "absolve", host),
+        Trouble(BEGIN + 25, "API stops", names, 2 * MINUTE),
+    ]
+
+
 _UNBOUNDED = mutant_called("the watchdog is fed whatever the judgement")
 _UNGATED = mutant_called("the kubelet does not wait for the gate")
 
@@ -86,6 +97,13 @@ DAYS = {
         5,
         _flapping_host,
         mutant_called("the committed record needs no wait"),
+    ),
+    "absolved-before-outage": NamedDay(
+        "a host is absolved while its link is down, and the API stops before its peers hear of it",
+        5,
+        _absolved_before_outage,
+        LIFTED_ACCUSES,
+        everybody,
     ),
     "upgrade": NamedDay(
         "agents and leaders are restarted under load, and a host dies", 9, _upgrade, mutant_called("a restart forgets")

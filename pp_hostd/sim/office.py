@@ -13,6 +13,7 @@ from pp_hostd.leader.driver import Driver
 from pp_hostd.leader.own_config_maps import observed
 from pp_hostd.leader.sights import Nodes, Sight
 from pp_hostd.model.case import Course
+from pp_hostd.model.condemnation import Draw
 from pp_hostd.model.keys import LEADER, NAMESPACE, ROSTER
 from pp_hostd.model.observed import Observed
 from pp_hostd.model.remedy import (
@@ -50,6 +51,7 @@ class Leadership(Protocol):
 
     def acting_until(self) -> float: ...
     def wallclock(self) -> datetime: ...
+    def draw(self) -> Draw: ...
     def resign(self) -> None: ...
 
 
@@ -66,7 +68,7 @@ class Office:
         self._due, self._wakes = False, 0
         self._told: dict[str, str] = {}
         self._steps = Steps(self._client, self._sights, leader.frees, leader.wallclock, self._tell)
-        self.driver = Driver(leader.settings, self, self, own_node=leader.host, clock=self.clock)
+        self.driver = Driver(leader.settings, self, self, own_node=leader.host, clock=self.clock, draw=leader.draw)
         of_ours = Query(NAMESPACE, field_selector=f"metadata.name!={LEADER}")
         self._follow(CONFIG_MAPS, of_ours, self._sights.config_maps)
         if cluster.machines_are_nodes:

@@ -180,7 +180,7 @@ def inquiring(*replies: Reply, asked: tuple[str, ...] = ("peer-1", "peer-2"), li
     """An inquiry of START + 12, in its last round since START + 14."""
     inquiry = Inquiry(START + 12, 0, 4, START + 14, asked, len(asked), replies)
     failed = LastRead(START + 10, START + 12, "timed out")
-    return replace(PROVEN, last_read=failed, inquiry=inquiry, lifted_id=lifted_id)
+    return replace(PROVEN, last_read=failed, inquiry=inquiry).having_seen_lifted(UID, lifted_id)
 
 
 def answered(peer: str, health: Health | None, id: int | None = None, began_at: float = START + 14) -> PeerAnswered:

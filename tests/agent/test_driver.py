@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, timezone
 
 from pp_hostd.model.bond import Gate
-from pp_hostd.model.evidence import WatchedCondemned
+from pp_hostd.model.condemnation import Condemned
+from pp_hostd.model.evidence import Read
 from pp_hostd.model.promise import Armed, GateClosed, Withdrawn
 from pp_hostd.model.settings import Settings
-from tests.agent.virtual_node import BOOT, MACHINE, UID, WATCHDOG, VirtualHost
+from tests.agent.virtual_node import BOOT, MACHINE, WATCHDOG, VirtualHost
 
+CONDEMNED = replace(MACHINE, condemnation=Condemned(7, datetime(2026, 3, 1, tzinfo=timezone.utc)))
 IN_A_TURN = ("feed", "reset", "remember", "read", "ask")
 
 
@@ -79,7 +82,7 @@ def test_what_is_remembered_holds_the_write_that_is_ordered_next() -> None:
 
 def test_a_reset_is_ordered_instead_of_feeding_and_never_unordered() -> None:
     host = promised()
-    host.tell(WatchedCondemned(UID, 7, host.now))
+    host.tell(Read(host.now, host.now, CONDEMNED))
     host.run(30.0)
     host.restart()
     host.run(30.0)
@@ -90,7 +93,7 @@ def test_a_reset_is_ordered_instead_of_feeding_and_never_unordered() -> None:
 def test_a_reset_comes_before_all_else_even_before_a_withdrawal() -> None:
     host = promised()
     host.stopping = True
-    host.tell(WatchedCondemned(UID, 7, host.now))
+    host.tell(Read(host.now, host.now, CONDEMNED))
     assert turns(host)[-1][0] == "reset" and steps(host) == []
 
 

@@ -55,7 +55,8 @@ def test_an_unarmed_host_reads_no_faster_than_a_well_one_after_three_failures() 
 
 def test_from_the_decision_on_nothing_talks_the_host_out_of_it() -> None:
     lived = host()
-    decision = lived.learn(WatchedCondemned(UID, 5, START + 1)).reset
+    decision = lived.learn(Read(START + 0.5, START + 1, machine(condemned=5))).reset
+    assert decision is not None
     lived.api, lived.peer = shows(machine(last_id=5)), says(Health.HEALTHY)
     for _ in range(20):
         lived.now += 1
@@ -70,7 +71,8 @@ def test_once_it_has_decided_the_host_asks_nobody() -> None:
 
 def test_a_decision_outlives_a_restart() -> None:
     lived = host()
-    decision = lived.learn(WatchedCondemned(UID, 5, START + 1)).reset
+    decision = lived.learn(Read(START + 0.5, START + 1, machine(condemned=5))).reset
+    assert decision is not None
     lived.restart()
     assert lived.verdict.reset == decision
 
@@ -78,7 +80,7 @@ def test_a_decision_outlives_a_restart() -> None:
 def test_in_a_dry_run_a_later_proof_pardons_and_an_earlier_one_does_not() -> None:
     lived = host()
     lived.settings = dry_run(SETTINGS)
-    lived.learn(WatchedCondemned(UID, 5, START + 2))
+    lived.learn(Read(START + 1, START + 2, machine(condemned=5)))
     assert "would reset this host (dry run)" in lived.verdict.sentence
     assert lived.learn(Read(START + 2, START + 3, machine(last_id=4))).reset is not None
     assert lived.learn(Read(START + 2.5, START + 3, machine(last_id=5))).state is State.HEALTHY

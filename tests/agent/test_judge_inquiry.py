@@ -9,7 +9,7 @@ import pytest
 from pp_hostd.model.answer import Health
 from pp_hostd.model.evidence import PeerAnswered, Read, WatchedCondemned
 from pp_hostd.model.inquiry import Inquiry, Reply, Said
-from pp_hostd.model.memory import LastRead, Outage, Proof, Source
+from pp_hostd.model.memory import MAX_LIFTED, LastRead, Lifted, Outage, Proof, Source
 from pp_hostd.model.verdict import State
 from tests.agent.judging import (
     HOST,
@@ -237,8 +237,8 @@ def test_a_restart_amid_a_round_asks_again_who_may_still_speak_against_an_unheal
 # Rule 4
 
 
-@pytest.mark.parametrize(("id", "lives"), [(4, True), (5, True), (6, False)])
-def test_an_unhealthy_whose_id_the_host_has_seen_lifted_is_api_error(id: int, lives: bool) -> None:
+@pytest.mark.parametrize(("id", "lives"), [(4, False), (5, True), (6, False)])
+def test_an_unhealthy_under_the_very_id_that_a_read_found_lifted_is_api_error(id: int, lives: bool) -> None:
     lived = host(inquiring(lifted_id=5), now=START + 16)
     lived.learn(answered("peer-1", Health.UNHEALTHY, id), answered("peer-2", None))
     assert (lived.verdict.state is State.OUTAGE) is lives
@@ -248,23 +248,37 @@ def test_what_a_peer_has_read_as_lifted_is_known_lifted() -> None:
     lived = host(inquiring(lifted_id=3), now=START + 16)
     lived.learn(PeerAnswered("peer-1", START + 14, START + 15, answer(Health.HEALTHY, lifted_id=5)))
     assert lived.verdict.state is State.HEALTHY
-    assert lived.memory.lifted_id == 5
+    assert lived.memory.lifted == (Lifted(UID, 3), Lifted(UID, 5))
+
+
+def test_an_id_that_was_lifted_for_another_machine_is_an_accusation() -> None:
+    lived = host(inquiring().having_seen_lifted("another", 5), now=START + 16)
+    lived.learn(answered("peer-1", Health.UNHEALTHY, 5), answered("peer-2", None))
+    assert lived.verdict.reset is not None
 
 
 def test_a_watch_brings_no_news_of_what_the_host_has_seen_lifted() -> None:
     lived = host()
     lived.learn(Read(START, START + 1, machine(last_id=5)), WatchedCondemned(UID, 5, START + 1))
     assert lived.verdict.reset is None
-    assert lived.learn(WatchedCondemned(UID, 6, START + 1)).reset is not None
+    assert not lived.verdict.read
+    assert lived.learn(WatchedCondemned(UID, 6, START + 1)).read
 
 
-def test_what_is_known_lifted_never_gets_less() -> None:
+def test_every_id_that_was_found_lifted_is_known_whatever_their_order() -> None:
     lived = host()
     lived.learn(Read(START, START + 1, machine(last_id=5)), Read(START, START + 1, machine(last_id=3)))
-    assert lived.memory.lifted_id == 5
+    assert lived.memory.lifted == (Lifted(UID, 5), Lifted(UID, 3))
+
+
+def test_of_very_many_lifted_ids_the_oldest_are_forgotten() -> None:
+    lived = host()
+    for last_id in range(1, MAX_LIFTED + 3):
+        lived.learn(Read(START, START + 1, machine(last_id=last_id)))
+    assert lived.memory.lifted == tuple(Lifted(UID, each) for each in range(3, MAX_LIFTED + 3))
 
 
 def test_ones_own_read_condemns_even_under_an_id_seen_lifted() -> None:
-    lived = host(replace(PROVEN, lifted_id=5))
+    lived = host(PROVEN.having_seen_lifted(UID, 5))
     lived.learn(Read(START, START + 1, machine(condemned=5)))
     assert lived.verdict.reset is not None

@@ -9,8 +9,10 @@ import pytest
 from pp_hostd.model.answer import Health
 from pp_hostd.model.condemnation import Requested
 from pp_hostd.model.evidence import Read, WatchedCondemned
-from pp_hostd.model.memory import Memory, Outage, Proof, Source
+from pp_hostd.model.inquiry import Inquiry
+from pp_hostd.model.memory import Lifted, Memory, Outage, Proof, Source
 from pp_hostd.model.record import Unreadable
+from pp_hostd.model.settings import Settings
 from pp_hostd.model.verdict import State
 from tests.agent.judging import (
     PROVEN,
@@ -19,6 +21,7 @@ from tests.agent.judging import (
     answered,
     inquiring,
     machine,
+    roster,
     standing,
 )
 from tests.agent.judging import (
@@ -39,7 +42,7 @@ def test_a_machine_that_is_requested_and_not_yet_condemned_is_proof() -> None:
     lived = host()
     lived.learn(Read(START + 2, START + 3, replace(machine(), condemnation=Requested(3))))
     assert lived.verdict.proof == Proof(START + 2, Source.OWN_READ)
-    assert lived.memory.lifted_id == 3
+    assert lived.memory.lifted == (Lifted(UID, 3),)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +92,7 @@ def test_a_read_that_a_younger_proof_overtook_changes_nothing_but_what_is_known_
     assert lived.memory.proof == younger.proof
     assert lived.memory.inquiry == younger.inquiry
     assert lived.memory.outage == outage
-    assert lived.memory.lifted_id == 4
+    assert lived.memory.lifted == (Lifted(UID, 4),)
 
 
 def test_a_peers_healthy_is_proof_from_when_it_was_asked() -> None:
@@ -102,18 +105,76 @@ def test_a_peers_healthy_is_proof_from_when_it_was_asked() -> None:
 @pytest.mark.parametrize(("health", "id"), [(Health.UNHEALTHY, 6), (Health.NOT_FOUND, None)])
 def test_a_peers_not_found_weighs_like_unhealthy(health: Health, id: int | None) -> None:
     lived = host(inquiring(), now=START + 15)
-    lived.learn(answered("peer-1", health, id), answered("peer-2", Health.API_ERROR))
-    assert lived.verdict.reset is not None
-    assert lived.verdict.reset.id == id
+    assert lived.learn(answered("peer-1", health, id), answered("peer-2", None)).reset is None
+    lived.now = START + 16
+    decision = lived.learn().reset
+    assert decision is not None
+    assert decision.id == id
     assert health.value in lived.verdict.sentence
 
 
-def test_a_watch_can_condemn_at_once() -> None:
+WATCHED = WatchedCondemned(UID, 5, START + 1)
+
+
+def test_what_a_watch_reports_is_read_at_once_and_the_host_is_fed_meanwhile() -> None:
+    verdict = host().learn(WATCHED)
+    assert (verdict.reset, verdict.read, verdict.feed) == (None, True, True)
+
+
+def test_a_read_under_way_does_not_delay_the_one_that_a_watch_calls_for() -> None:
+    lived = host(replace(PROVEN, reading_since=START + 0.75))
+    assert lived.learn(WATCHED).read
+    assert not lived.learn(Read(START + 0.75, START + 1, machine(last_id=4))).read
+    assert lived.memory.watched == WATCHED
+
+
+def test_a_watch_condemns_once_a_later_read_finds_the_same() -> None:
     lived = host()
-    lived.learn(WatchedCondemned(UID, 5, START + 1))
+    lived.learn(WATCHED)
+    lived.learn(Read(START + 1, START + 1.5, machine(condemned=5)))
     assert lived.verdict.reset is not None
-    assert (lived.verdict.reset.id, lived.verdict.reset.at) == (5, START + 1)
-    assert lived.verdict.state is State.RESETTING
+    assert (lived.verdict.reset.id, lived.verdict.state) == (5, State.RESETTING)
+
+
+@pytest.mark.parametrize("last_id", [5, 0], ids=["its id is left", "its id was removed too"])
+def test_a_watch_does_not_condemn_a_host_whose_next_read_acquits_it(last_id: int) -> None:
+    lived = host()
+    lived.learn(WATCHED)
+    lived.learn(Read(START + 1, START + 1.5, machine(last_id=last_id)))
+    assert (lived.verdict.reset, lived.verdict.state) == (None, State.HEALTHY)
+    assert lived.memory.watched is None
+
+
+@pytest.mark.parametrize("failure", ["timed out", "503 Service Unavailable"])
+def test_a_watch_condemns_where_no_read_can_tell_otherwise(failure: str) -> None:
+    lived = host()
+    lived.learn(WATCHED)
+    lived.learn(Read(START + 1, START + 3, failure=failure))
+    assert lived.verdict.reset is not None
+    assert (lived.verdict.reset.id, lived.verdict.reset.at) == (5, START + 3)
+
+
+def test_a_read_that_never_ends_keeps_no_host_from_what_a_watch_reports() -> None:
+    lived = host()
+    lived.learn(WATCHED)
+    lived.now = START + 1 + 2 * Settings().api.read_deadline_seconds
+    assert lived.learn().reset is not None
+
+
+def test_a_restart_reads_again_what_a_watch_reported() -> None:
+    lived = host()
+    lived.learn(WATCHED)
+    lived.restart()
+    assert lived.verdict.read
+
+
+def test_one_accuser_does_not_reset_a_host_that_a_majority_keeps_up() -> None:
+    lived = host(inquiring(), n=5, now=START + 15)
+    accuser, others = answered("peer-1", Health.UNHEALTHY, 6), ("peer-2", "peer-3")
+    lived.memory = replace(lived.memory, inquiry=Inquiry(START + 12, 0, 4, START + 14, roster(5)[1:], 4))
+    lived.learn(accuser, *(answered(name, Health.API_ERROR) for name in others), answered("peer-4", None))
+    lived.now = START + 16
+    assert lived.learn().state is State.OUTAGE
 
 
 def test_a_watch_on_another_uid_condemns_nobody() -> None:

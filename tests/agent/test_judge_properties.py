@@ -11,7 +11,7 @@ from pp_hostd.agent.judge import judge
 from pp_hostd.model.answer import Health
 from pp_hostd.model.evidence import Evidence, LinkChanged, PeerAnswered, Read, WatchedCondemned
 from pp_hostd.model.inquiry import Inquiry, Reply, Said
-from pp_hostd.model.memory import Decision, LastRead, Memory, Outage, Proof, Source, Standing
+from pp_hostd.model.memory import Decision, LastRead, Lifted, Memory, Outage, Proof, Source, Standing
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.verdict import Judgement
@@ -65,7 +65,8 @@ def memories(draw: st.DrawFn) -> Memory:
         check_at=draw(st.none() | moments),
         inquiry=draw(st.none() | inquiries()) if decision is None else None,
         outage=draw(st.none() | st.builds(Outage, past, past, st.just("all cut off"))),
-        lifted_id=draw(st.integers(0, 4)),
+        lifted=tuple(draw(st.lists(st.builds(Lifted, st.just(UID), ids), max_size=4))),
+        watched=draw(st.none() | st.builds(WatchedCondemned, st.just(UID), ids, past)),
         condemned_id=draw(st.none() | ids),
         decision=decision,
     )

@@ -200,10 +200,13 @@ def test_a_host_is_well_again_once_the_outage_is_over(settings: Settings) -> Non
 
 
 @scales
-def test_a_condemnation_seen_by_the_watch_is_decided_at_once(settings: Settings) -> None:
+def test_a_condemnation_seen_by_the_watch_is_decided_by_a_read_begun_at_once(settings: Settings) -> None:
     host = well(settings).run(1)
-    host.learn(WatchedCondemned(UID, 5, host.now))
+    host.api, seen_at = shows(machine(condemned=5)), host.now
+    host.learn(WatchedCondemned(UID, 5, seen_at))
+    host.run(10 * MINUTES)
     assert host.verdict.reset is not None
+    assert host.verdict.at == seen_at + 0.125
 
 
 @scales

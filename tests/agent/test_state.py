@@ -18,8 +18,9 @@ from pp_hostd.agent.kept import MAX_SENTENCE_CHARACTERS, Kept, parse_kept
 from pp_hostd.agent.state import StateFiles
 from pp_hostd.model.bond import Bond, Gate, Pending, WatchdogArmed
 from pp_hostd.model.control import Maintenance
+from pp_hostd.model.evidence import WatchedCondemned
 from pp_hostd.model.inquiry import Inquiry, Reply, Said
-from pp_hostd.model.memory import Decision, LastRead, Memory, Outage, Proof, Source
+from pp_hostd.model.memory import Decision, LastRead, Lifted, Memory, Outage, Proof, Source
 from pp_hostd.model.promise import WatchdogKind
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.settings import Settings
@@ -53,7 +54,8 @@ memories = st.builds(
     last_read=st.none() | spans.flatmap(lambda span: st.builds(LastRead, *map(st.just, span), sentences)),
     inquiry=st.none() | inquiries(),
     outage=st.none() | spans.flatmap(lambda span: st.builds(Outage, *map(st.just, span), sentences)),
-    lifted_id=st.just(0) | draw.counts,
+    lifted=st.lists(st.builds(Lifted, draw.words, draw.counts), max_size=3).map(tuple),
+    watched=st.none() | st.builds(WatchedCondemned, draw.words, draw.counts, times),
     condemned_id=ids,
     decision=st.none() | st.builds(Decision, times, sentences, ids),
 )

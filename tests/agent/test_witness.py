@@ -112,12 +112,26 @@ def test_an_acknowledgement_counts_like_learning() -> None:
     assert said(witness, FREE, 3, 6).health is Health.UNHEALTHY
 
 
-def test_ids_only_grow() -> None:
+def test_a_watch_that_reports_a_lower_id_is_late() -> None:
     witness = listed_witness()
     witness.learned(SUBJECT, UID, 7, 1)
     witness.learned(SUBJECT, UID, 6, 2)
-    assert said(witness, condemned(5), 3, 4).id == 7
-    assert said(witness, condemned(8), 5, 6).id == 8
+    assert said(witness, Unread.FAILED, 3, 4).id == 7
+
+
+def test_a_read_replaces_an_id_by_a_lower_one_if_it_began_after_that_was_learned() -> None:
+    witness = listed_witness()
+    witness.learned(SUBJECT, UID, 7, 2)
+    assert said(witness, condemned(5), 1, 3).id == 7
+    assert said(witness, condemned(5), 4, 5).id == 5
+    assert said(witness, condemned(8), 6, 7).id == 8
+
+
+def test_a_read_that_found_another_id_lifted_clears_only_what_was_learned_before_it() -> None:
+    witness = listed_witness()
+    witness.learned(SUBJECT, UID, 7, 2)
+    assert said(witness, machine(NotRequested(9)), 1, 3).health is Health.UNHEALTHY
+    assert said(witness, machine(NotRequested(9)), 4, 5).health is Health.HEALTHY
 
 
 def test_a_token_lasts_as_long_as_the_memory_of_that_machine() -> None:

@@ -13,7 +13,6 @@ from pp_hostd.model.control import Maintenance
 from pp_hostd.model.keys import (
     AGENT,
     CONDEMNATION_ID,
-    CONDEMNED,
     CONFIRMED_DEAD,
     EXTERNAL_REMEDIATION,
     FREEING,
@@ -134,12 +133,6 @@ def test_a_condemnation_that_cant_be_read_of_a_machine_that_no_node_names_is_tol
     told = world.held(60.0)
     assert "Remove host.metal3.io/external-remediation and the label" in told
     assert "set pp-hostd.io/condemnation-id to a number that is larger than any before" in told
-
-
-def test_a_label_without_a_condemnation_is_told_of() -> None:
-    world = World()
-    world.api.patch("machines", world.subject, {"metadata": {"labels": {CONDEMNED: ""}}})
-    assert "the label pp-hostd.io/condemned is set" in world.held(60.0)
 
 
 def test_an_id_that_cant_grow_is_told_of() -> None:

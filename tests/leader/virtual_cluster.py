@@ -15,7 +15,7 @@ from pp_hostd.leader.driver import Driver
 from pp_hostd.model.backup import back_up
 from pp_hostd.model.bare_metal_host import parse_bare_metal_host, reboot_key
 from pp_hostd.model.case import Course
-from pp_hostd.model.condemnation import Condemned, NotRequested, Requested, parse_condemnation
+from pp_hostd.model.condemnation import Condemned, Draw, NotRequested, Requested, parse_condemnation
 from pp_hostd.model.keys import BACKUP_KEY, CONTROL, ENROLLED, EXTERNAL_REMEDIATION, ROSTER, backup_name
 from pp_hostd.model.machine import Machine, parse_machine
 from pp_hostd.model.observed import NodeSeen, Observed, parse_node_seen
@@ -104,7 +104,9 @@ class VirtualCluster:
     def a_term(self, own_node: str) -> Driver:
         """A leader begins; what another one had under way, or was told, is lost."""
         self.under_way, self._news, self._revision = [], [], 0
-        self.driver = Driver(self.settings, self, self, own_node=own_node, clock=lambda: self.now)
+        self.driver = Driver(
+            self.settings, self, self, own_node=own_node, clock=lambda: self.now, draw=lambda: Draw(0, 0)
+        )
         return self.driver
 
     # The driver's senses and hands

@@ -69,7 +69,7 @@ class World(VirtualCluster):
         self.enrol((HOST, *peers))
         self.driver.turn()  # which publishes the roster
         self.promise = self.a_promise()
-        self.running, self.proof_at, self.lifted_id = True, self.now, 0
+        self.running, self.proof_at, self.lifted_ids = True, self.now, {0}
         self.committed_at: float | None = None
         self.state(self.promise)
         self.pods[HOST] = 2
@@ -240,14 +240,14 @@ class World(VirtualCluster):
         machine = self.machine(self.subject)
         condemnation = machine.condemnation if machine and machine.uid == self.promise.machine_uid else None
         if isinstance(condemnation, (NotRequested, Requested)):
-            self.lifted_id = max(self.lifted_id, condemnation.last_id)
+            self.lifted_ids.add(condemnation.last_id)
             return True
         roster = self.observed().roster
         assert roster is not None and not isinstance(roster.roster, Unreadable)
         electorate = roster.roster.as_of(self.promise.roster_version)
         assert not isinstance(electorate, Unreadable)
         others = [self.peers.get(name, Peer()) for name in electorate.names if name != HOST]
-        errors = sum(peer.knows is None or peer.knows <= self.lifted_id for peer in others)
+        errors = sum(peer.knows is None or peer.knows in self.lifted_ids for peer in others)
         return 2 * (errors + 1) > electorate.n
 
     def answers(self, node: str, step: AskPeers, asked_at: float) -> Iterator[RemedyNews]:

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pp_hostd.model.condemnation import (
+    DICE,
     Condemnation,
     Condemned,
+    Draw,
     NotCondemned,
     NotRequested,
     Requested,
@@ -51,6 +53,18 @@ def test_an_empty_annotation_is_a_request_and_does_not_condemn() -> None:
     assert parse_condemnation(metadata("", "7")) == Requested(last_id=7)
 
 
+def test_without_the_annotation_nothing_is_condemned_whatever_label_is_left() -> None:
+    assert parse_condemnation(metadata(None, "8", label=True)) == NotRequested(last_id=8)
+    assert parse_condemnation(metadata("", "8", label=True)) == Requested(last_id=8)
+
+
+def test_a_new_id_is_larger_than_the_last_one_and_than_all_that_could_be_drawn_before() -> None:
+    now = 1_790_000_000
+    assert Draw(now, 5).id_after(0) == now * DICE + 6
+    assert Draw(now, 5).id_after(now * DICE + 70) == now * DICE + 76
+    assert Draw(now, DICE - 1).id_after(0) < Draw(now + 2, 0).id_after(0)
+
+
 def test_a_time_and_an_id_condemn() -> None:
     assert parse_condemnation(metadata(TIME, "8", label=True)) == Condemned(8, MOMENT)
 
@@ -74,11 +88,8 @@ GARBAGE = {
     "an id that is a number without end": (metadata(TIME, 10**5000), "is of type int"),
     "a broken id beside a request": (metadata("", "eight"), "is 'eight'"),
     "a broken id beside nothing": (metadata(None, "eight"), "is 'eight'"),
-    "the label beside a request": (metadata("", "8", label=True), f"the label {CONDEMNED} is set"),
-    "the label alone": (metadata(None, "8", label=True), f"the label {CONDEMNED} is set"),
     "a request that is not text": (metadata(False), "is False, not a time"),
     "annotations that are a list": ({"annotations": [EXTERNAL_REMEDIATION]}, "annotations is of type list"),
-    "labels that are a text": ({"labels": CONDEMNED}, "labels is "),
     "no metadata": (None, "metadata is missing"),
 }
 
@@ -117,4 +128,4 @@ def test_reading_never_raises(source: object) -> None:
 def test_only_an_annotation_that_is_absent_or_empty_acquits(request: object, number: object, label: bool) -> None:
     annotations = {EXTERNAL_REMEDIATION: request, CONDEMNATION_ID: number}
     parsed = parse_condemnation({"annotations": annotations, "labels": {CONDEMNED: ""} if label else {}})
-    assert not isinstance(parsed, NotCondemned) or (request == "" and not label)
+    assert not isinstance(parsed, NotCondemned) or request == ""

@@ -147,10 +147,10 @@ def test_a_restart_after_the_last_answer_of_a_round_changes_nothing() -> None:
     ("health", "id", "lifted_id", "weighs"),
     [
         (Health.HEALTHY, None, 0, Said.HEALTHY),
-        (Health.HEALTHY, 5, 6, Said.HEALTHY),
+        (Health.HEALTHY, 5, 5, Said.HEALTHY),
         (Health.UNHEALTHY, 5, 4, Said.UNHEALTHY),
         (Health.UNHEALTHY, 5, 5, Said.API_ERROR),
-        (Health.UNHEALTHY, 5, 6, Said.API_ERROR),
+        (Health.UNHEALTHY, 5, 6, Said.UNHEALTHY),
         (Health.UNHEALTHY, None, 9, Said.UNHEALTHY),
         (Health.NOT_FOUND, None, 9, Said.NOT_FOUND),
         (Health.API_ERROR, None, 0, Said.API_ERROR),
@@ -158,7 +158,7 @@ def test_a_restart_after_the_last_answer_of_a_round_changes_nothing() -> None:
 )
 def test_what_an_answer_weighs(health: Health, id: int | None, lifted_id: int, weighs: Said) -> None:
     answer = Answer(health, id, "token", "nonce", "peer-1", "host", "host")
-    assert weigh(answer, lifted_id) == (weighs, id)
+    assert weigh(answer, [lifted_id]) == (weighs, id)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pp_hostd.model.evidence import WatchedCondemned
 from pp_hostd.model.inquiry import Inquiry, Reply, Said
-from pp_hostd.model.memory import Decision, LastRead, Memory, Outage, Proof, Source, Standing
+from pp_hostd.model.memory import Decision, LastRead, Lifted, Memory, Outage, Proof, Source, Standing
 
 FULL = Memory(
     proof=Proof(1.0, Source.PEER, "b"),
@@ -15,7 +16,8 @@ FULL = Memory(
     check_at=4.0,
     inquiry=Inquiry(2.5, 7, 1, 2.5, ("b", "c"), 2, (Reply("b", Said.API_ERROR, None),)),
     outage=Outage(0.5, 1.0, "1 api-error of 1 asked"),
-    lifted_id=5,
+    lifted=(Lifted("uid", 5),),
+    watched=WatchedCondemned("uid", 6, 3.5),
     condemned_id=6,
     decision=Decision(4.0, "a cause", 6),
 )

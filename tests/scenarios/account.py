@@ -32,7 +32,7 @@ VERDICTS = {
     "condemned under id": "condemned, and not armed",
     "resetting this host: its machine is condemned": "resets itself, being condemned",
     # The same for want of proof: which of the two clocks runs out first is a matter of milliseconds.
-    "resetting this host: nobody vouches for it": "resets itself, unproven",
+    "resetting this host: no peer confirms": "resets itself, unproven",
     "resetting this host: no proof": "resets itself, unproven",
     "resetting this host: ": "resets itself, accused by a peer",
 }
@@ -58,8 +58,8 @@ class Accounting:
     def __init__(self, hosts: Sequence[str], there: Iterable[tuple[Resource, Json]]) -> None:
         there = list(there)
         self._hosts = [*hosts, ROSTER]
-        self._first_ids = {
-            found["metadata"]["name"]: _last_id(found) for kind, found in there if kind is OPENSHIFT_MACHINES
+        self._ids = {
+            found["metadata"]["name"]: [_last_id(found)] for kind, found in there if kind is OPENSHIFT_MACHINES
         }
         self._boots: dict[str, list[str]] = {}
         self._facts = {(kind, found["metadata"]["name"]): self._facts_of(kind, found) for kind, found in there}
@@ -135,7 +135,11 @@ class Accounting:
         return f"{verdict} {self._id(host, named.group(1))}" if verdict and named else verdict
 
     def _id(self, host: str, condemnation_id: int | str) -> int:
-        return int(condemnation_id) - self._first_ids[host]
+        """Ids are drawn by chance: which condemnation of this host it is, from the first on; 0 if there was none."""
+        ids = self._ids[host]
+        if int(condemnation_id) not in (0, *ids):
+            ids.append(int(condemnation_id))
+        return ids.index(int(condemnation_id)) if int(condemnation_id) in ids else 0
 
 
 def _without_early_withdrawals(writes: list[str]) -> list[str]:

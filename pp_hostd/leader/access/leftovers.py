@@ -8,7 +8,7 @@ from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import NODES, Resource
 from pp_hostd.model.bare_metal_host import PowerRequest, parse_request
 from pp_hostd.model.condemnation import NotCondemned, parse_condemnation
-from pp_hostd.model.keys import AGENT, CORDONED, ENROLLED, FREEING, PREFIX, REBOOT, backup_name
+from pp_hostd.model.keys import AGENT, CONDEMNATION_ID, CORDONED, ENROLLED, FREEING, PREFIX, REBOOT, backup_name
 from pp_hostd.model.promise import GateClosed, Withdrawn, parse_agent_record
 from pp_hostd.model.remediation import POISON_PILL
 
@@ -19,12 +19,13 @@ Found = tuple[Resource, Json]
 def removal(api_object: Json) -> Json | None:
     """The merge patch that takes our marks off, if the object is still as it was read; None where there are none.
 
-    A request for remediation stays: who made it takes it back.
+    A request for remediation stays: who made it takes it back. So does the last condemnation's id: hosts and peers may
+    still know of it, and the next one must be another (rule 9).
     """
     metadata, spec = api_object["metadata"], api_object.get("spec", {})
     marks: Json = {}
     for section in ("annotations", "labels"):
-        ours = [key for key in metadata.get(section, {}) if key.startswith(PREFIX)]
+        ours = [key for key in metadata.get(section, {}) if key.startswith(PREFIX) and key != CONDEMNATION_ID]
         marks.update({section: dict.fromkeys(ours)} if ours else {})
     taints = spec.get("taints", [])
     kept = [taint for taint in taints if not taint["key"].startswith(PREFIX)]

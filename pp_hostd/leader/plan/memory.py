@@ -15,6 +15,7 @@ from pp_hostd.model.remedy import (
     Acknowledged,
     AskPeers,
     Condemn,
+    Cordon,
     Freed,
     FreeWorkloads,
     Inspected,
@@ -167,6 +168,8 @@ def _objection(case: Case, answer: Acknowledged) -> str:
 
 def _ended(case: Case, ended: RemedyEnded) -> Case:
     remedy = ended.remedy
+    # Rule 9: an id is tried once. The write of a condemnation whose outcome is unknown may still use it up.
+    case = replace(case, drawn=remedy.id if isinstance(remedy, Cordon) and ended.written is Written.DONE else None)
     if ended.written is not Written.DONE:
         return replace(case, not_before_at=ended.at + PAUSE_SECONDS, trouble=ended.sentence)
     case = replace(case, not_before_at=0.0, trouble="")

@@ -58,8 +58,8 @@ def trouble_with(view: View, machine: Machine, seen: NodeSeen | None) -> str:
     """Why nothing can be done about this request, or nothing, and what a person can do."""
     if isinstance(machine.condemnation, Unreadable):
         return f"{machine.condemnation}. {_readable(view, machine, seen)}"
-    if last_id(machine.condemnation) == MAX_COUNT:
-        return f"its {CONDEMNATION_ID} can't grow any further. Remove it, reboot the host, and ask again"
+    if view.term.draw.id_after(last_id(machine.condemnation)) > MAX_COUNT:
+        return f"its {CONDEMNATION_ID} can't grow any further. Remove it, and request the remediation again"
     if machine.node is None:
         return f"Machine {machine.subject} has no nodeRef: there is no Node whose workloads could be freed. {_WITHDRAW}"
     if seen is None:
@@ -106,10 +106,11 @@ def _condemned(view: View, machine: Machine, seen: NodeSeen) -> Course | None:
         return None
     own = isinstance(condemnation, Condemned) and condemnation.id == view.case.id
     newest = last_id(condemnation)
+    fresh = view.case.drawn or view.term.draw.id_after(newest)
     if not node.tainted or not node.unschedulable:
-        cordon = Cordon(node.name, node.uid, node.resource_version, newest if own else newest + 1)
+        cordon = Cordon(node.name, node.uid, node.resource_version, newest if own else fresh)
         return view.does(Stage.CONDEMNING, cordon, "cordons its Node")
     if own:
         return None
-    condemn = Condemn(view.subject, machine.uid, machine.resource_version, newest + 1)
+    condemn = Condemn(view.subject, machine.uid, machine.resource_version, fresh)
     return view.does(Stage.CONDEMNING, condemn, "condemns its machine")

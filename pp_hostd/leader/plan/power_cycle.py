@@ -109,7 +109,7 @@ def _switch_off(view: View, machine: Machine, host: BareMetalHost, valves: Valve
         return view.waits(Stage.HELD, held, until_at)
     if view.name and view.name == view.term.own_node:
         return view.does(Stage.HELD, HandOver(), "this leader runs on that very host: another must lead")  # rule 14
-    step = requested_off(view, machine, host, last_id(machine.condemnation) + 1)
+    step = requested_off(view, machine, host, view.term.draw.id_after(last_id(machine.condemnation)))
     return view.does(Stage.SWITCHING_OFF, step, f"{why} ({host.subject})")
 
 
@@ -121,8 +121,8 @@ def requested_off(view: View, machine: Machine, host: BareMetalHost, remediation
 def _trouble(view: View, machine: Machine) -> str:
     """Why nothing may be done about this machine, or nothing."""
     seen = view.seen
-    if last_id(machine.condemnation) == MAX_COUNT:
-        return f"its {CONDEMNATION_ID} can't grow any further. Remove it, and ask again"
+    if view.term.draw.id_after(last_id(machine.condemnation)) > MAX_COUNT:
+        return f"its {CONDEMNATION_ID} can't grow any further. Remove it, and request the remediation again"
     if seen is None or seen.subject == machine.subject:
         return ""
     named = f"names no machine: {seen.subject}" if isinstance(seen.subject, Unreadable) else f"names {seen.subject}"
