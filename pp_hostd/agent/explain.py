@@ -106,8 +106,8 @@ def _remedy_for_orders(report: Report) -> str:
         return 'To have it act, set agent.mode = "enforce" and do: systemctl restart pp-hostd'
     if report["maintenance"] is not None:
         return f"It ends at {report['maintenance']['until']}, or at once with: pp-hostd maintenance off"
-    if roster is not None and roster["nodes"] == 1 and roster["lists_this_node"]:
-        return "With a second node in the roster it is armed by itself."
+    if roster is not None and roster["nodes"] <= 2 and roster["lists_this_node"] and not report["armed"]:
+        return "With three nodes in the roster it is armed by itself; with two, if agent.arm_pairs is true."
     return ""
 
 

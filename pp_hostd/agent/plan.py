@@ -5,6 +5,7 @@ One step at a time: each is repeated until its outcome is known, and none depend
 
 from __future__ import annotations
 
+import enum
 import math
 
 from pp_hostd.model.bond import Bond, Gate, WatchdogArmed
@@ -16,6 +17,16 @@ from pp_hostd.model.node import Node
 from pp_hostd.model.promise import Armed, GateClosed, GateKind, Withdrawn
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.step import Arm, Disarm, LookAtNode, OpenGate, ReadMachine, Step, Store, Wait
+
+
+class Opens(enum.Enum):
+    """When a host that is not to be armed may start workloads."""
+
+    NEVER = enum.auto()
+    AT_ONCE = enum.auto()
+    WHEN_PROVEN = enum.auto()
+    """After a read that found it not condemned: nobody has decided for this boot that it may go unprotected."""
+
 
 LOOK_INTERVAL_SECONDS = 60.0
 """How often an armed host makes sure that its promise still stands on its Node."""
@@ -29,9 +40,9 @@ def plan(settings: Settings, ground: Ground, bond: Bond, memory: Memory, now: fl
     belied = _belied(bond)
     if belied is not None:
         return Store(Withdrawn(bond.boot, ground.maintenance), belied)
-    unarmed_because, opens_gate = _not_to_be_armed(settings, ground, bond)
+    unarmed_because, opens = _not_to_be_armed(settings, ground, bond)
     if unarmed_because:
-        return _leave(settings, ground, bond, unarmed_because, opens_gate, now)
+        return _leave(settings, ground, bond, memory, unarmed_because, opens, now)
     return _protect(settings, ground, bond, memory, now)
 
 
@@ -69,25 +80,36 @@ def _nobody_relies_on_it(bond: Bond) -> bool:
     return bond.watchdog is not None and bond.looked and not bond.bound_uid
 
 
-def _not_to_be_armed(settings: Settings, ground: Ground, bond: Bond) -> tuple[str, bool]:
+def _not_to_be_armed(settings: Settings, ground: Ground, bond: Bond) -> tuple[str, Opens]:
     """Why this host is not to be armed, and whether workloads may start all the same."""
     if ground.stopping:
-        return "the agent is stopping", False
+        return "the agent is stopping", Opens.NEVER
     if settings.agent.mode == "dry-run":
-        return "a dry run arms nothing", True
+        return "a dry run arms nothing", Opens.AT_ONCE
     if ground.maintenance is not None:
         order = ground.maintenance
-        return f"maintenance by {order.who} until {render_moment(order.until_wallclock)}: {order.why}", True
+        return f"maintenance by {order.who} until {render_moment(order.until_wallclock)}: {order.why}", Opens.AT_ONCE
     if ground.opened_by and bond.gate is Gate.CLOSED:
-        return f"{ground.opened_by} opens the gate by hand", True
-    if ground.electorate is not None and ground.electorate.n == 1 and ground.member is not None:
-        return "it is the only node, and nobody could take over its workloads", True  # rule 6: n = 1
-    if ground.electorate is not None and bond.watchdog is not None and ground.member is None:
-        return f"Node {ground.node} is no longer in the roster", False
-    return "", False
+        return f"{ground.opened_by} opens the gate by hand", Opens.AT_ONCE
+    if ground.electorate is not None and ground.member is not None:
+        return _too_few(settings, ground.electorate.n), Opens.WHEN_PROVEN
+    if ground.electorate is not None and bond.watchdog is not None:
+        return f"Node {ground.node} is no longer in the roster", Opens.NEVER
+    return "", Opens.NEVER
 
 
-def _leave(settings: Settings, ground: Ground, bond: Bond, reason: str, opens_gate: bool, now: float) -> Step:
+def _too_few(settings: Settings, n: int) -> str:
+    """Rule 6: why a cluster of n nodes arms none of them; empty if it arms them."""
+    if n == 1:
+        return "it is the only node, and nobody could take over its workloads"
+    if n == 2 and not settings.agent.arm_pairs:
+        return "of two nodes none is armed, unless agent.arm_pairs is true"
+    return ""
+
+
+def _leave(
+    settings: Settings, ground: Ground, bond: Bond, memory: Memory, reason: str, opens: Opens, now: float
+) -> Step:
     """Rule 5: withdraw, then disarm; what can't be withdrawn is kept."""
     if bond.look is None and (bond.promises or (bond.watchdog is not None and not bond.looked)):
         return _look_again(bond, reason, now)
@@ -95,7 +117,23 @@ def _leave(settings: Settings, ground: Ground, bond: Bond, reason: str, opens_ga
         return Store(Withdrawn(bond.boot, ground.maintenance), bond.look.node)
     if bond.watchdog is not None:
         return Disarm() if now >= bond.not_before_at else Wait(f"{reason}; {bond.trouble}")
-    return _let_start(settings, ground, bond, reason, now) if opens_gate else Wait(reason)
+    if opens is Opens.WHEN_PROVEN and bond.gate is Gate.CLOSED:
+        obstacle = _unproven_start(settings, bond, memory, now)
+        if obstacle is not None:
+            return obstacle
+    return Wait(reason) if opens is Opens.NEVER else _let_start(settings, ground, bond, reason, now)
+
+
+def _unproven_start(settings: Settings, bond: Bond, memory: Memory, now: float) -> Step | None:
+    """What stands between an unarmed boot and its workloads: "withdrawn" is stored only after a read, begun after the
+    look that the write depends on, has found the host not condemned; and only then does the gate open."""
+    if memory.condemned_id is not None:
+        return Wait(f"condemned under id {memory.condemned_id}")
+    if bond.look is None or bond.look.node is None or isinstance(bond.stored, Withdrawn):
+        return None
+    if now >= bond.look.ended_at + settings.api.read_interval_seconds:
+        return LookAtNode()
+    return _unproven(bond.look.ended_at, memory)
 
 
 def _look_again(bond: Bond, reason: str, now: float) -> Step:

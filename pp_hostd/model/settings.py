@@ -140,6 +140,13 @@ class Agent:
         "or nothing, which the promise then says. auto is taint on hosts that start an API server or etcd, that are an "
         "API server's address, or that reach the API only by loopback; else hold.",
     )
+    arm_pairs: bool = setting(
+        False,
+        allowed=Flag(),
+        consequence="Whether a node is armed in a cluster of two. With it the other node is the only peer: a host that "
+        "reaches neither API nor peer resets itself, so each reboot of a node that runs the only API server resets the "
+        "other one. Without it the leader can free neither node's workloads.",
+    )
     kubelet_unit: str = setting(
         "kubelet.service",
         allowed=Text(UNIT),

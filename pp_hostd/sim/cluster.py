@@ -49,12 +49,12 @@ class Cluster:
         return {}
 
     def settings(self, given: Settings, node: str = "") -> Settings:
-        """Those of this cluster, or of one of its hosts."""
+        """Those of this cluster, or of one of its hosts. Pairs are armed: what nobody relies on needs no bad day."""
         gate = "taint" if node in self.tainted else "hold"
         return replace(
             given,
             api=replace(given.api, machines=self.machines),
-            agent=replace(given.agent, gate=gate),
+            agent=replace(given.agent, gate=gate, arm_pairs=True),
             leader=replace(given.leader, strategy=self.strategy or given.leader.strategy),
         )
 

@@ -107,7 +107,14 @@ WAITS: list[tuple[str, Ground, Bond, Memory, str]] = [
         replace(GROUND, electorate=electorate("a")),
         replace(UNARMED, gate=Gate.OPEN, stored=Withdrawn(BOOT)),
         MEMORY,
-        "With a second node in the roster",
+        "With three nodes in the roster",
+    ),
+    (
+        "of two nodes none is armed",
+        replace(GROUND, electorate=electorate("a", "b")),
+        replace(UNARMED, gate=Gate.OPEN, stored=Withdrawn(BOOT)),
+        MEMORY,
+        "with two, if agent.arm_pairs is true",
     ),
     ("timed out", GROUND, replace(UNARMED, look=None, not_before_at=1001.0, trouble="timed out"), MEMORY, API),
     (

@@ -14,6 +14,7 @@ from pp_hostd.model.memory import Decision, LastRead, Memory, Proof, Source
 from pp_hostd.model.node import Node
 from pp_hostd.model.promise import Armed, Committed, GateClosed, GateKind, WatchdogKind, Withdrawn
 from pp_hostd.model.record import Unreadable
+from pp_hostd.model.roster import Electorate
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.step import Arm, Disarm, LookAtNode, OpenGate, ReadMachine, Step, Store, Wait
 from tests.agent.virtual_node import BOOT, HOST, MACHINE, UID, WATCHDOG, electorate, node
@@ -125,6 +126,34 @@ def test_it_arms_only_after_a_read_begun_after_the_look() -> None:
     assert step(bond, before) == ReadMachine()
     assert step(bond, Memory()) == ReadMachine()
     assert step(bond, PROVEN) == Arm()
+
+
+FEW = {"one": electorate(1, HOST), "two": electorate(1, HOST, "peer")}
+
+
+@pytest.mark.parametrize("few", FEW.values(), ids=FEW)
+def test_too_few_nodes_are_not_armed_and_start_after_a_read_and_a_stored_withdrawal(few: Electorate) -> None:
+    ground, found = replace(GROUND, electorate=few), node(record=OLD_PROMISE)
+    assert step(Bond(BOOT, Gate.CLOSED), PROVEN, ground) == LookAtNode()
+    bond = booted(found)
+    assert step(bond, Memory(), ground) == ReadMachine()
+    assert step(bond, replace(PROVEN, failed_reads=1), ground) == Wait("")
+    assert step(bond, PROVEN, ground, after_seconds=3600) == LookAtNode()
+    assert step(bond, PROVEN, ground) == Store(Withdrawn(BOOT), found)
+    assert isinstance(step(booted(node(record=Withdrawn(BOOT))), PROVEN, ground), OpenGate)
+
+
+@pytest.mark.parametrize("few", FEW.values(), ids=FEW)
+@pytest.mark.parametrize("record", [OLD_PROMISE, Withdrawn(BOOT)])
+def test_too_few_nodes_do_not_start_while_they_are_condemned(few: Electorate, record: Armed | Withdrawn) -> None:
+    condemned, ground = replace(PROVEN, condemned_id=7), replace(GROUND, electorate=few)
+    assert step(booted(node(record=record)), condemned, ground) == Wait("condemned under id 7")
+
+
+def test_two_nodes_are_armed_where_that_is_set() -> None:
+    settings = replace(SETTINGS, agent=replace(SETTINGS.agent, arm_pairs=True))
+    ground = replace(GROUND, electorate=FEW["two"])
+    assert step(booted(node(record=CLOSED)), PROVEN, ground, settings) == Arm()
 
 
 def test_no_other_read_is_ordered_while_one_is_under_way() -> None:

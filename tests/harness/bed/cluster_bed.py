@@ -20,6 +20,7 @@ SETTINGS: Mapping[str, Any] = {
     "peers.rounds": 4,
     "peers.round_seconds": 0.5,
     "agent.self_timeout_seconds": 5.5,
+    "agent.arm_pairs": True,
     "watchdog.timeout_seconds": 2,
 }
 """The shortest that timing.py allows: dead within T + 2W = 9.5 s."""
