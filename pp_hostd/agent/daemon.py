@@ -113,7 +113,7 @@ class Daemon:
             self._keep_rosters,
             self._promised,
             files.var_directory,
-            self._say_renewed,
+            self._journal,
         )
         history, gap_seconds = History(files.run_directory), judgement_gap_seconds(settings)
         self._showing = Showing(self._journal, self._notify, history, self._save_report, clock, gap_seconds)
@@ -309,9 +309,6 @@ class Daemon:
         electorate = None if rosters.newest is None else rosters.electorate(rosters.newest.version)
         return None if electorate is None else electorate.member(name)
 
-    def _say_renewed(self, sentence: str) -> None:
-        self._journal.say(Message.RENEWAL, sentence, Priority.NOTICE)
-
     def _complain(self, sentence: str) -> None:
         self._journal.say(Message.TROUBLE, sentence, Priority.ERROR)
 
@@ -331,6 +328,7 @@ class Daemon:
             answers=tuple(self.senses.answers),
             troubles=tuple(dict.fromkeys(filter(None, found))),
             last_boot=self._hands.last_boot,
+            certificate_ends=self._cluster.certificate_ends,
         )
         return report(driver.settings, self.senses.ground(), driver.bond, driver.memory, verdict, extras, clock())
 

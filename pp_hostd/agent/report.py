@@ -31,12 +31,13 @@ Report = dict[str, Any]
 @frozen
 class Extras:
     """What only the daemon's shell knows: what the plan waits for, what peers said last (the newest last), troubles
-    such as memory that could not be locked, and why the last boot ended."""
+    such as memory that could not be locked, why the last boot ended, and when the client certificate ends."""
 
     waiting_for: str = ""
     answers: Sequence[PeerAnswered] = ()
     troubles: tuple[str, ...] = ()
     last_boot: str = ""
+    certificate_ends: str = ""
 
 
 def report(
@@ -76,6 +77,7 @@ def report(
         "waiting_for": extras.waiting_for,
         "troubles": list(dict.fromkeys(filter(None, (bond.trouble, ground.roster_trouble, *extras.troubles)))),
         "last_boot": extras.last_boot,
+        "certificate_ends": extras.certificate_ends or None,
         "settings": {
             "self_timeout_seconds": settings.agent.self_timeout_seconds,
             "read_interval_seconds": settings.api.read_interval_seconds,

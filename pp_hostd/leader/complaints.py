@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Callable
 
+from pp_hostd.kube.events import About
 from pp_hostd.kube.resources import NODES, Resource
-from pp_hostd.leader.events import About
 from pp_hostd.leader.plan.roster import unlisted
 from pp_hostd.leader.sights import MAX_FAULTY, Fault
 from pp_hostd.model.observed import Observed

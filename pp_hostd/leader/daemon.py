@@ -23,6 +23,7 @@ from pp_hostd.leader.office import Office
 from pp_hostd.model.settings import Settings
 from pp_hostd.peers.keys import keyring_of
 from pp_hostd.service.ending import end
+from pp_hostd.service.expiry import ExpiryNotice
 from pp_hostd.service.http_port import HttpPort
 from pp_hostd.service.journal import Journal, Message, Priority
 from pp_hostd.service.listening import serve
@@ -69,6 +70,7 @@ class Daemon:
         self._following = Following(self._client, self._path, self._load_again)
         self._renewing = Renewing(self._client, _state_directory(), write_at_once, self._say_renewed)
         self._journal, self._notify = Journal(identifier="pp-leader"), Notify(clock)
+        self._expiry = ExpiryNotice(self._client, self._node, "pp-leader", self._journal)
         self._wake, self._stopped = asyncio.Event(), asyncio.Event()
         self._election = Election(self._client, self._node, settings.leader.lease_seconds, clock, self._wake.set)
         self._office: Office | None = None
@@ -82,7 +84,7 @@ class Daemon:
         campaign = asyncio.create_task(self._election.run())
         campaign.add_done_callback(lambda _: self._wake.set())  # or one that stands by would never hear of its end
         listener = asyncio.create_task(self._listen())
-        credentials = [asyncio.create_task(each.run()) for each in (self._following, self._renewing)]
+        credentials = [asyncio.create_task(each.run()) for each in (self._following, self._renewing, self._expiry)]
         alive = asyncio.create_task(self._tell_systemd())
         self._notify.ready()
         gc.freeze()
@@ -172,13 +174,15 @@ class Daemon:
         self._journal.say(Message.TROUBLE, sentence, Priority.ERROR)
 
     def _troubles(self) -> tuple[str, ...]:
-        return self._election.trouble, self._following.trouble, self._client.trouble, self._renewing.trouble
+        credentials = self._following.trouble, self._client.trouble, self._renewing.trouble, self._expiry.sentence
+        return (self._election.trouble, *credentials)
 
     def _metrics(self) -> Iterator[Metric]:
         acting = float(self._election.acting(clock()))
         yield Metric("pp_leader_acting", "1 while this one leads.", "gauge", [({}, acting)])
         requests = "Requests made to the API."
         yield Metric("pp_leader_api_requests_total", requests, "counter", [({}, self._client.requests)])
+        yield from self._expiry.metrics("pp_leader")
         if self._office is not None:
             yield from self._office.metrics()
 

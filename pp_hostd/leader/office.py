@@ -9,13 +9,13 @@ from datetime import datetime, timezone
 from typing import Any, Callable
 
 from pp_hostd.kube.client import ApiClient
+from pp_hostd.kube.events import About, Events
 from pp_hostd.kube.resources import MACHINES
 from pp_hostd.leader.apply import Apply
 from pp_hostd.leader.approvals import Approvals
 from pp_hostd.leader.complaints import Complaints
 from pp_hostd.leader.driver import Driver
 from pp_hostd.leader.election import Election
-from pp_hostd.leader.events import About, Events
 from pp_hostd.leader.notice_board import NoticeBoard
 from pp_hostd.leader.observe import Observer
 from pp_hostd.leader.telling import Telling
@@ -28,6 +28,7 @@ from pp_hostd.model.remedy import Remedy, RemedyEnded, RemedyNews, WriteRoster
 from pp_hostd.model.settings import Settings
 from pp_hostd.peers.signing import Keyring
 from pp_hostd.service.ending import end
+from pp_hostd.service.expiry import sentence_about
 from pp_hostd.service.journal import Journal, Message, Priority
 from pp_hostd.service.metric import Metric
 
@@ -61,7 +62,7 @@ class Office:
     ) -> None:
         self.wake = wake
         self._settings, self._election, self._journal, self._clock = settings, election, journal, clock
-        self._since = wallclock()
+        self._since, self._client = wallclock(), client
         self._observer = Observer(client, settings.api.machines, wake.set, settings)
         self._apply = Apply(
             settings,
@@ -194,6 +195,7 @@ class Office:
     def status(self) -> LeaderStatus:
         seen = self._observer.observed.roster
         roster = None if seen is None or isinstance(seen.roster, Unreadable) else seen.roster
+        certificate = self._client.certificate
         newest = None if roster is None else roster.as_of(roster.version)
         return LeaderStatus(
             leader=self._election.identity,
@@ -203,10 +205,13 @@ class Office:
             roster=0 if roster is None else roster.version,
             trouble="; ".join(filter(None, self._troubles())),
             courses=self._telling.courses(),
+            certificate_ends_wallclock=None if certificate is None else certificate.ends,
         )
 
     def _troubles(self) -> tuple[str, ...]:
-        return self._observer.trouble, self._roster_trouble, self._board.trouble, self._approvals.trouble
+        certificate = self._client.certificate
+        expiry = "" if certificate is None else sentence_about(certificate, wallclock())
+        return self._observer.trouble, self._roster_trouble, self._board.trouble, self._approvals.trouble, expiry
 
     def metrics(self) -> Iterator[Metric]:
         yield from self._telling.metrics()

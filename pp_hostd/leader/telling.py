@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import Callable
 
 from pp_hostd.frozen import frozen
+from pp_hostd.kube.events import About
 from pp_hostd.kube.resources import NODES, REMEDIATIONS, Resource
-from pp_hostd.leader.events import About
 from pp_hostd.model.case import Course, Stage
 from pp_hostd.model.leader_status import CourseTold, Told
 from pp_hostd.model.observed import Observed

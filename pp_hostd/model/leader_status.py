@@ -38,8 +38,11 @@ class LeaderStatus:
     roster: int
     trouble: str
     courses: tuple[CourseTold, ...]
+    certificate_ends_wallclock: datetime | None = None
+    """When the leader's client certificate ends; None if it shows none."""
 
     def render(self) -> str:
+        ends = self.certificate_ends_wallclock
         return render(
             {
                 "leader": self.leader,
@@ -49,6 +52,7 @@ class LeaderStatus:
                 "roster": self.roster,
                 "trouble": self.trouble,
                 "courses": [_course_fields(course) for course in self.courses],
+                "certificate_ends": ends and render_moment(ends),
             }
         )
 
@@ -103,7 +107,12 @@ def _status(text: object) -> LeaderStatus:
         roster=_number(fields, "roster"),
         trouble=fields.text("trouble", WORDS),
         courses=tuple(_course(Fields(course, "a course")) for course in fields.elements("courses")),
+        certificate_ends_wallclock=_moment(fields, "certificate_ends"),
     )
+
+
+def _moment(fields: Fields, key: str) -> datetime | None:
+    return fields.moment(key) if fields.anything(key) is not None else None
 
 
 def _number(fields: Fields, key: str) -> int:
@@ -118,7 +127,7 @@ def _course(fields: Fields) -> CourseTold:
         sentence=fields.text("sentence", WORDS),
         refused=fields.anything("refused") is True,
         since_wallclock=fields.moment("since"),
-        due_wallclock=fields.moment("due") if fields.anything("due") is not None else None,
+        due_wallclock=_moment(fields, "due"),
     )
 
 

@@ -15,19 +15,22 @@ from pp_hostd.kube.kubeconfig import load
 from pp_hostd.kube.resources import NODES
 from pp_hostd.model.settings import Settings
 from pp_hostd.peers.message import MachineReference
+from pp_hostd.service.journal import Journal
 from tests.harness.cluster import write_kubeconfig
 from tests.harness.embedded import EmbeddedCluster
 from tests.harness.pki import CertificateAuthority
 from tests.kube.jumping_loop import StandingLoop
 
 NODE = "worker-1"
+SILENT = Journal(stderr=-1)
+SILENT.close()
 NOBODY_LISTENS = "https://127.0.0.1:1"
 
 
 def access(kubeconfig: str) -> ClusterAccess:
     settings = replace(Settings(), api=replace(Settings().api, kubeconfig=kubeconfig))
     senses = AgentSenses(NODE, Witness("token"), Rosters(), time.monotonic)
-    return ClusterAccess(settings, NODE, senses, time.monotonic, lambda _: None, tuple, "/nonexistent", lambda _: None)
+    return ClusterAccess(settings, NODE, senses, time.monotonic, lambda _: None, tuple, "/nonexistent", SILENT)
 
 
 async def test_a_look_before_the_first_read_finds_the_node() -> None:

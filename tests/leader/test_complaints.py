@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from pp_hostd.kube.events import About
 from pp_hostd.kube.resources import NODES, OPENSHIFT_MACHINES
 from pp_hostd.leader.complaints import SOFTDOG, Complaints
-from pp_hostd.leader.events import About
 from pp_hostd.leader.sights import MAX_FAULTY, Fault
 from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.machine import Machine

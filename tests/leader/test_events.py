@@ -11,8 +11,8 @@ from typing import Callable
 import pytest
 
 from pp_hostd.kube.client import ApiClient, Json
+from pp_hostd.kube.events import MAX_OPEN, MAX_WAITING, About, Events
 from pp_hostd.kube.resources import EVENTS, NODES, OPENSHIFT_MACHINES
-from pp_hostd.leader.events import MAX_OPEN, MAX_WAITING, About, Events
 from tests.agent.objects import SINCE, running, until
 from tests.harness.trouble import TroubleServer
 from tests.kube.conftest import Dial

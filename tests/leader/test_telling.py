@@ -8,8 +8,8 @@ from datetime import datetime, timezone
 
 import pytest
 
+from pp_hostd.kube.events import About
 from pp_hostd.kube.resources import NODES, OPENSHIFT_MACHINES
-from pp_hostd.leader.events import About
 from pp_hostd.leader.telling import TELL_AGAIN_SECONDS, Telling
 from pp_hostd.model.case import Course, Stage
 from pp_hostd.model.condemnation import Requested

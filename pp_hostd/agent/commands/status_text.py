@@ -29,6 +29,7 @@ def _rows(report: Report) -> list[tuple[str, str]]:
         ("roster", "none" if roster is None else f"version {roster['version']}, {roster['nodes']} nodes"),
         ("reads", _reads(report["reads"])),
         ("inquiry", _inquiry(report["inquiry"])),
+        ("certificate", f"ends at {report['certificate_ends']}" if report.get("certificate_ends") else ""),
         ("next", _next(report["next"])),
         ("maintenance", maintenance_text(report["maintenance"])),
         ("waits for", report["waiting_for"]),

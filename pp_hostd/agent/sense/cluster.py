@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Callable
 
 from pp_hostd.agent.act.aside import aside
@@ -34,6 +35,8 @@ from pp_hostd.model.roster import Roster
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.written import Written
 from pp_hostd.peers.message import MachineReference
+from pp_hostd.service.expiry import ExpiryNotice
+from pp_hostd.service.journal import Journal, Message, Priority
 from pp_hostd.service.metric import Metric
 
 ORDERS_SECONDS = 30.0
@@ -51,14 +54,15 @@ class ClusterAccess:
         keep_rosters: Callable[[Rosters], None],
         promised_versions: Callable[[], Collection[int]],
         var_directory: str,
-        say: Callable[[str], None],
+        journal: Journal,
     ) -> None:
-        """A renewed certificate is kept in `var_directory`, and `say` is told of it."""
+        """A renewed certificate is kept in `var_directory`."""
         self.trouble = ""
         self.client: ApiClient | None = None
         self._settings, self._node, self._senses, self._clock = settings, node, senses, clock
         self._keep_rosters, self._promised_versions = keep_rosters, promised_versions
-        self._var_directory, self._say = var_directory, say
+        self._var_directory, self._journal = var_directory, journal
+        self._expiry: ExpiryNotice | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
     def connect(self) -> None:
@@ -77,9 +81,11 @@ class ClusterAccess:
         known = self._senses.current_rosters.newest
         self._roster = RosterWatch(client, known, self._keep_roster)
         self._following = Following(client, self._settings.api.kubeconfig, self._load_again)
-        self._renewing = Renewing(client, self._var_directory, aside, self._say)
+        say = partial(self._journal.say, Message.RENEWAL, priority=Priority.NOTICE)
+        self._renewing = Renewing(client, self._var_directory, aside, say)
+        self._expiry = ExpiryNotice(client, self._node, "pp-hostd", self._journal)
         followed = self._condemned.run(), self._roster.run(), self._follow_orders(client)
-        credentials = self._following.run(), self._renewing.run()
+        credentials = self._following.run(), self._renewing.run(), self._expiry.run()
         self._tasks = [asyncio.create_task(each) for each in (*followed, *credentials)]
 
     async def _load_again(self) -> Kubeconfig:
@@ -102,13 +108,21 @@ class ClusterAccess:
         """What is not as it should be, for people."""
         if self.client is None:
             return [self.trouble]
-        credentials = self.client.trouble, self._following.trouble, self._renewing.trouble
+        expiry = "" if self._expiry is None else self._expiry.sentence
+        credentials = self.client.trouble, self._following.trouble, self._renewing.trouble, expiry
         found = (*credentials, self._condemned.trouble, self._roster.trouble)
         return [sentence for sentence in found if sentence]
+
+    @property
+    def certificate_ends(self) -> str:
+        """When the client certificate in use ends; empty without one."""
+        return "" if self._expiry is None else self._expiry.ends
 
     def metrics(self) -> Iterator[Metric]:
         asked = self.client.requests if self.client is not None else 0
         yield Metric("pp_hostd_api_requests_total", "Requests made to the API.", "counter", [({}, asked)])
+        if self._expiry is not None:
+            yield from self._expiry.metrics("pp_hostd")
 
     async def read(self) -> Read:
         """One read of this host's own machine."""

@@ -7,12 +7,12 @@ from contextlib import closing
 
 from pp_hostd.errors import UserError
 from pp_hostd.kube.client import Json
+from pp_hostd.kube.events import About, event_about
 from pp_hostd.kube.resources import EVENTS
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.commands.explain import hindrances, prospect
 from pp_hostd.leader.commands.host import Host, read_host, settings_of
 from pp_hostd.leader.commands.leadership import read_leadership
-from pp_hostd.leader.events import About, event_about
 from pp_hostd.model.condemnation import Condemned, NotRequested, Requested, parse_condemnation
 from pp_hostd.model.keys import CONDEMNATION_ID
 from pp_hostd.model.moment import render_moment

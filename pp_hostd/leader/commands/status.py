@@ -90,6 +90,8 @@ def _as_text(leadership: Leadership, paused: Pause | Unreadable | None, at: date
     current = leadership.leads and leadership.holder == said.leader
     rows.append(("leads since" if current else "last said", _term(said, current)))
     rows += [("mode", said.mode), ("roster", _roster(said))]
+    if said.certificate_ends_wallclock is not None:
+        rows.append(("certificate", f"ends at {render_moment(said.certificate_ends_wallclock)}"))
     rows += [("trouble", said.trouble)] if said.trouble else []
     return f"{labelled(rows)}\n\n{_courses(said, at)}"
 

@@ -40,9 +40,9 @@ class About:
 class Events:
     """`lost` counts the Events that could not be written."""
 
-    def __init__(self, client: ApiClient, wallclock: Callable[[], datetime]) -> None:
+    def __init__(self, client: ApiClient, wallclock: Callable[[], datetime], source: str = SOURCE) -> None:
         self.lost = 0
-        self._client, self._wallclock = client, wallclock
+        self._client, self._wallclock, self._source = client, wallclock, source
         self._turn, self._waiting = asyncio.Semaphore(MAX_OPEN), 0
 
     async def event(self, about: About, reason: str, sentence: str, *, warning: bool) -> None:
@@ -50,7 +50,7 @@ class Events:
         if self._waiting >= MAX_WAITING:
             self.lost += 1
             return
-        event = event_about(about, reason, sentence, warning, self._wallclock())
+        event = event_about(about, reason, sentence, warning, self._wallclock(), self._source)
         self._waiting += 1
         try:
             async with self._turn:
@@ -72,17 +72,17 @@ class Events:
             await self._client.patch(EVENTS, name, again, namespace=where)
 
 
-def event_about(about: About, reason: str, sentence: str, warning: bool, now: datetime) -> Json:
+def event_about(about: About, reason: str, sentence: str, warning: bool, now: datetime, source: str = SOURCE) -> Json:
     """Its name follows from what it says, so that a repetition finds it."""
     said = "\n".join((about.uid, reason, sentence))
     moment = render_moment(now.replace(microsecond=0))
     return {
-        "metadata": {"name": f"{SOURCE}.{hashlib.sha256(said.encode()).hexdigest()[:32]}"},
+        "metadata": {"name": f"{source}.{hashlib.sha256(said.encode()).hexdigest()[:32]}"},
         "involvedObject": about.reference(),
         "reason": reason,
         "message": sentence[:MAX_CHARACTERS],
         "type": "Warning" if warning else "Normal",
-        "source": {"component": SOURCE},
+        "source": {"component": source},
         "firstTimestamp": moment,
         "lastTimestamp": moment,
         "count": 1,
