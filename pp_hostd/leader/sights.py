@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Generic, TypeVar
 
 from pp_hostd.frozen import frozen
-from pp_hostd.model.bare_metal_host import BareMetalHost, parse_bare_metal_host
+from pp_hostd.model.bare_metal_host import BareMetalHost, has_turned_off, parse_bare_metal_host
 from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.keys import FREED
 from pp_hostd.model.machine import Machine, parse_machine
@@ -199,13 +199,18 @@ class Machines(Sight[_MachineFound]):
 
 
 class Hosts(Sight[BareMetalHost]):
-    """By namespace/name; `held` are those with a request under our key, `names` finds one by its uid."""
+    """By namespace/name; `held` are those with a request under our key, `names` finds one by its uid.
+
+    `_off` are the versions, by uid, in which hosts are certainly off. Where a list shows the same version again,
+    nothing was written meanwhile, whatever the watch has missed.
+    """
 
     def __init__(self, suffix: str) -> None:
         super().__init__("BareMetalHost")
         self.seen: dict[str, BareMetalHost] = {}
         self.names: dict[str, str] = {}
         self.held: dict[str, None] = {}
+        self._off: dict[str, str] = {}
         self._suffix = suffix
 
     def _name(self, metadata: Fields) -> str:
@@ -219,8 +224,17 @@ class Hosts(Sight[BareMetalHost]):
         if before is not None:
             self.names.pop(before.uid, None)
         if found is not None:
+            found = replace(found, seen_off=self._is_off(before, found))
             self.seen[name], self.names[found.uid] = found, name
         _list(self.held, name, found is not None and found.request is not None)
+
+    def _is_off(self, before: BareMetalHost | None, found: BareMetalHost) -> bool:
+        unchanged = self._off.get(found.uid) == found.resource_version
+        if unchanged or has_turned_off(before, found):
+            self._off[found.uid] = found.resource_version
+            return True
+        self._off.pop(found.uid, None)
+        return False
 
 
 class Remediations(Sight[Remediation]):

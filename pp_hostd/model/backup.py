@@ -41,11 +41,14 @@ class Backup:
     spec: Mapping[str, Any]
     host: str = ""
     """The BareMetalHost that was switched off for it; empty where the host had to reset itself."""
+    off: str = ""
+    """The version of that BareMetalHost in which it was certainly off."""
 
     def render(self) -> str:
         node = self.node()
         metadata = {**node["metadata"], "uid": self.uid}
-        return render({"id": self.id, "host": self.host or None, "metadata": metadata, "spec": node["spec"]})
+        power = {"host": self.host or None, "off": self.off or None}
+        return render({"id": self.id, **power, "metadata": metadata, "spec": node["spec"]})
 
     def node(self) -> dict[str, Any]:
         """The Node to create."""
@@ -66,7 +69,8 @@ def parse_backup(text: object) -> Backup | Unreadable:
 def _stored(text: object) -> Backup:
     fields = document(text, MAX_CONFIG_MAP_CHARACTERS)
     host = fields.text("host", HOST_NAME) if "host" in fields else ""
-    return replace(_backup(fields, fields.count("id")), host=host)
+    off = fields.text("off", OPAQUE) if "off" in fields else ""
+    return replace(_backup(fields, fields.count("id")), host=host, off=off)
 
 
 def _backup(node: Fields, condemnation_id: int) -> Backup:

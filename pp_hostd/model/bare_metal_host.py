@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import field
 
 from pp_hostd.frozen import frozen
 from pp_hostd.model.keys import DETACHED_HOST, PAUSED_HOST, REBOOT
@@ -26,8 +27,7 @@ _POWERED_STATES = ("provisioned", "externally provisioned")
 class PowerRequest:
     """Our own request to keep a host off: for which machine and Node (empty: none), under which id.
 
-    It is only ever written onto a version of the host that read on. The operator writes what it reads on the version
-    that it began with, so power that reads off beside our request was read after it was there: no stale cache.
+    It is only ever written onto a version of the host that read on: so a later "off" is another reading than that one.
     """
 
     machine: str
@@ -60,10 +60,27 @@ class BareMetalHost:
     obstacle: str
     unheeded: str
     error: str
+    seen_off: bool = field(default=False, compare=False)
+    """Whether the watch has shown that it turned off beside our request, and nothing since that leaves it in doubt."""
 
     @property
     def subject(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+
+def has_turned_off(before: BareMetalHost | None, found: BareMetalHost) -> bool:
+    """Whether `found` is certainly off, where `before` is the version that the watch showed just before it.
+
+    The operator writes what it reads onto the very version that it began with. So an "off" that follows upon an "on",
+    with our request on both, was read after our request, by an operator that looked after the host. An "off" that is
+    repeated proves nothing by itself: while a host is paused, detached or in error, nobody reads its power again.
+    """
+    if before is None or before.uid != found.uid or not isinstance(found.request, PowerRequest):
+        return False
+    if found.powered_on is not False or found.obstacle or found.error:
+        return False
+    began_on = before.powered_on is True and not before.obstacle
+    return before.request == found.request and (began_on or before.seen_off)
 
 
 def reboot_key(suffix: str) -> str:

@@ -91,6 +91,12 @@ class VirtualApi:
                 for body in objects.values():
                     sight.show(sight.keep(body))
 
+    def watch_hosts(self) -> None:
+        """Another leader's watch of the BareMetalHosts begins with a list."""
+        self.hosts = Hosts(Settings.power.suffix)
+        for body in self.objects["hosts"].values():
+            self.hosts.show(self.hosts.keep(body))
+
     def observed(self) -> Observed:
         hosts = self.hosts
         seen = HostsSeen(hosts.seen, hosts.names, tuple(hosts.held), self.seen_machines.claims)

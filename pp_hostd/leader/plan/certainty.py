@@ -139,7 +139,7 @@ def _evidence(view: View, inspection: Inspection, found: NodeSeen) -> Evidence |
 
 
 def _power_evidence(view: View, inspection: Inspection) -> Evidence | None:
-    """Read off beside our own request for this machine, which was written onto a version that read on (rule 11)."""
+    """It has turned off beside our own request for this machine (rule 11)."""
     if not view.is_off or inspection.host != view.host_seen:
         return None
     return Evidence(f"its BareMetalHost {view.host} is off", inspection.began_at, held=True)
@@ -280,4 +280,4 @@ def _free(view: View, inspection: Inspection, found: NodeSeen, why: str) -> Cour
         out_of_service = view.settings.leader.strategy == "out-of-service"
         mark = MarkFreeing(node.name, node.uid, node.resource_version, case_id, out_of_service)
         return view.does(Stage.FREEING, mark, f"{why}: frees its workloads")
-    return deleted(view, inspection, found, case_id, "", why)
+    return deleted(view, inspection, found, case_id, None, why)

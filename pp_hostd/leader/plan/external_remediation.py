@@ -30,7 +30,6 @@ from pp_hostd.model.remedy import (
     Remedy,
     SetFinalizer,
     SetPhase,
-    SwitchOn,
 )
 from pp_hostd.model.settings import Settings
 
@@ -265,10 +264,6 @@ def _cleaned_up(wanted: _Wanted) -> Course | None:
     if wanted.is_asked and not _is_freed(view):
         step = Clear(machine.subject, machine.uid, machine.resource_version, last_id(machine.condemnation))
         return wanted.does(Stage.CLEARING, step, f"{told}: nobody asks for the remedy any more")
-    host = view.host_seen
-    if view.request is not None and host is not None and host.powered_on is not False and not wanted.is_asked:
-        step_on = SwitchOn(host.subject, host.uid, host.resource_version)
-        return wanted.does(Stage.CLEARING, step_on, f"{told}: its host need not go off any more")
     if wanted.is_asked or view.request is not None or view.backup_seen is not None:
         return wanted.waits(Stage.CLEARING, f"{told}: waits until all is given back")
     return _let_go(wanted, told)

@@ -15,7 +15,7 @@ from pp_hostd.leader.plan.electorates import Electorates
 from pp_hostd.leader.plan.external_remediation import remediations
 from pp_hostd.leader.plan.memory import awaiting, counted, learned, sighted, unbroken
 from pp_hostd.leader.plan.poison_pill import poisoned, trouble_with
-from pp_hostd.leader.plan.power_cycle import awaited, own_backup, power_cycled, requested_off
+from pp_hostd.leader.plan.power_cycle import awaited, own_backup, power_cycled, requested_off, switched_on
 from pp_hostd.leader.plan.power_trouble import host_trouble, unfit, without_host
 from pp_hostd.leader.plan.targets import Target, targets
 from pp_hostd.leader.plan.valves import Valves, begun
@@ -120,6 +120,8 @@ def _is_stuck(view: View, course: Course) -> bool:
 def _fallen_back(view: View, valves: Valves, course: Course) -> Course | None:
     """Before anything has begun, a power cycle; once it is condemned, power that reads off ends the wait (rule 11)."""
     machine, host = view.machine, view.host_seen
+    if view.request is not None and host is not None and host.powered_on is False and not view.is_off:
+        return switched_on(view, host, f'{course.sentence}; its "off" proves nothing: powers it on')
     if view.condemned is None and not begun(view.seen):
         return power_cycled(view, valves)
     if machine is None or view.condemned is None or view.request is not None:

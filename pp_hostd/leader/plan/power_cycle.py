@@ -6,6 +6,8 @@ long something has not come: every state is read from annotations, power and bac
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pp_hostd.leader.plan.certainty import look_again, refusal
 from pp_hostd.leader.plan.freeing import deleted
 from pp_hostd.leader.plan.power_table import Action, Situation, action
@@ -18,6 +20,7 @@ from pp_hostd.model.case import Awaited, Course, Stage
 from pp_hostd.model.condemnation import NotRequested, Requested, last_id
 from pp_hostd.model.keys import CONDEMNATION_ID, NAMESPACE, backup_name
 from pp_hostd.model.machine import Machine
+from pp_hostd.model.machine_host import Claim
 from pp_hostd.model.record import MAX_COUNT, Unreadable
 from pp_hostd.model.remedy import (
     Clear,
@@ -29,9 +32,12 @@ from pp_hostd.model.remedy import (
     HandOver,
     Inspect,
     Recreate,
+    StoreBackup,
     SwitchOff,
     SwitchOn,
 )
+
+_READY = "back with a Ready Node"
 
 
 def power_cycled(view: View, valves: Valves) -> Course | None:
@@ -47,33 +53,55 @@ def power_cycled(view: View, valves: Valves) -> Course | None:
     if host is None:
         return _hostless(view)
     if _is_left_over(view, host):
-        return _switch_on(view, host, "was kept off for a machine that is gone: lets it on again")
+        return switched_on(view, host, "was kept off for a machine that is gone: powers it on again")
     what, why = action(situation(view, host))
     if what is Action.SWITCH_OFF and machine is not None:
         return _switch_off(view, machine, host, valves, why)
     if what is Action.DELETE_NODE and machine is not None:
         return _delete_node(view, machine, host, why)
     if what is Action.TAKE_REQUEST and machine is not None:
-        return _freed(view) or _take_request(view, machine, why)
+        return _renewed(view, host) or _freed(view) or _take_request(view, machine, why)
     if what is Action.SWITCH_ON:
-        return _freed(view) or _recreated(view) or _switch_on(view, host, why)
-    return _nothing(view, host, why)
+        return _freed(view) or _recreated(view) or switched_on(view, host, why)
+    return _nothing(view, host, valves, why)
 
 
 def situation(view: View, host: BareMetalHost) -> Situation:
     """The row of the table. A host that nobody has told the power of is taken for on: that allows least."""
-    asked = view.machine is not None and isinstance(view.machine.condemnation, Requested)
-    return Situation(view.seen is not None, asked, host.powered_on is not False, view.request is not None)
+    return Situation(view.seen is not None, _asks(view), host.powered_on is not False, view.request is not None)
+
+
+def _asks(view: View) -> bool:
+    """Whether a request stands that no power cycle has answered. Health checks ask again as soon as a Node is missing:
+    what is requested before the host is back begins no second cycle."""
+    machine = view.machine
+    if machine is None or not isinstance(machine.condemnation, Requested):
+        return False
+    if view.request is not None:  # its id is on the machine once that request was taken off
+        return last_id(machine.condemnation) < view.request.id
+    return not _is_deleted(view) or _is_over(view, machine)
+
+
+def _is_over(view: View, machine: Machine) -> bool:
+    """Whether the power cycle of this backup has ended: a leader that was long gone may still have stored it."""
+    backup = own_backup(view)
+    return backup is not None and last_id(machine.condemnation) > backup.id
+
+
+def _is_deleted(view: View) -> bool:
+    """Whether the Node was deleted for a power cycle whose backup still stands."""
+    backup = own_backup(view)
+    return backup is not None and (view.seen is None or view.seen.node.uid != backup.uid)
 
 
 def awaited(view: View) -> Awaited | None:
     """What may never come."""
-    host, backup = view.host_seen, own_backup(view)
+    host = view.host_seen
     if view.condemned is not None:
         return Awaited.ACKNOWLEDGED if view.case.t0_at is None else None
     if host is not None and view.request is not None:
         return None if host.powered_on is False else Awaited.OFF
-    if backup is None or host is None or _is_back(view, host) or _kept_off_by_others(host):
+    if host is None or not _is_deleted(view) or _is_back(view, host) or _kept_off_by_others(host):
         return None
     return Awaited.ON
 
@@ -91,8 +119,10 @@ def _kept_off_by_others(host: BareMetalHost) -> str:
     return f"it is kept off by {', '.join(host.others)}" if host.others else "it is meant to be off (spec.online)"
 
 
-def _is_back(view: View, host: BareMetalHost | None) -> bool:
-    return view.seen is not None and host is not None and host.powered_on is True
+def _is_back(view: View, host: BareMetalHost) -> bool:
+    """Whether it is on, and its Node Ready. Of the Node that was deleted nobody knows more, so a kubelet of this boot
+    has said so."""
+    return view.seen is not None and view.seen.ready and host.powered_on is True
 
 
 # Off.
@@ -131,6 +161,9 @@ def _trouble(view: View, machine: Machine) -> str:
 
 def _delete_node(view: View, machine: Machine, host: BareMetalHost, why: str) -> Course:
     """Rule 12: only what linearizable reads and the watch show alike is acted upon."""
+    if not view.is_off:
+        doubt = host.obstacle or host.error or "it was read before something else happened to the host"
+        return switched_on(view, host, f'its "off" proves nothing ({doubt}): powers it on, to switch it off again')
     trouble, held = _trouble(view, machine) or host_trouble(view, host), paused(view)
     if trouble:
         return view.refuses(f"switched off, and its workloads are not freed: {trouble}")
@@ -142,7 +175,7 @@ def _delete_node(view: View, machine: Machine, host: BareMetalHost, why: str) ->
     found = inspection.node
     if found is None or found != view.seen or inspection.machine != machine or inspection.host != host or not request:
         return look_again(view, inspection, f"{why}, and something has changed: looks once more")
-    return deleted(view, inspection, found, request.id, host.subject, why)
+    return deleted(view, inspection, found, request.id, host, why)
 
 
 def _freed(view: View) -> Course | None:
@@ -153,20 +186,28 @@ def _freed(view: View) -> Course | None:
     return view.does(Stage.FREEING, FreeWorkloads(view.name, Freeing.ALL), f"frees its workloads{left}")
 
 
+def _renewed(view: View, host: BareMetalHost) -> Course | None:
+    """A backup tells of the last power cycle. Where that found no Node, it is still the one before it."""
+    stored, request, backup = view.backup_seen, view.request, own_backup(view)
+    if stored is None or request is None or backup is None or backup.id >= request.id:
+        return None
+    renewed = replace(backup, id=request.id, off=host.resource_version if view.is_off else "")
+    return view.does(Stage.FREEING, StoreBackup(renewed, stored.resource_version), "keeps the backup of its Node")
+
+
 def _take_request(view: View, machine: Machine, why: str) -> Course:
     newest = max(last_id(machine.condemnation), 0 if view.request is None else view.request.id)
     step = Clear(view.subject, machine.uid, machine.resource_version, newest)
     return view.does(Stage.CLEARING, step, f"{why}: takes the request off its machine")
 
 
-def _nothing(view: View, host: BareMetalHost, why: str) -> Course | None:
-    asked = view.machine is not None and isinstance(view.machine.condemnation, Requested)
+def _nothing(view: View, host: BareMetalHost, valves: Valves, why: str) -> Course | None:
     if view.request is not None:
-        return _still_on(view, host, why, asked=asked)
-    if asked:  # it is off, and not by us
+        return _still_on(view, host, why)
+    if _asks(view):  # it is off, and not by us
         trouble = host_trouble(view, host) or unfit(host) or f"{why}. It is switched off, and on again, once it is on"
         return view.refuses(f"BareMetalHost {host.subject} reads off: {trouble}. {_or_a_word(view)}")
-    return _coming_back(view, host)
+    return _coming_back(view, host, valves)
 
 
 def _or_a_word(view: View) -> str:
@@ -175,7 +216,7 @@ def _or_a_word(view: View) -> str:
     return f"If it is certainly off: pp-leader confirm-dead {view.name}"
 
 
-def _still_on(view: View, host: BareMetalHost, why: str, *, asked: bool) -> Course:
+def _still_on(view: View, host: BareMetalHost, why: str) -> Course:
     error = f"; its operator says: {host.error}" if host.error else ""
     obstacle = f"; {host.obstacle}" if host.obstacle else ""
     seconds = view.settings.power.off_timeout_seconds
@@ -183,7 +224,7 @@ def _still_on(view: View, host: BareMetalHost, why: str, *, asked: bool) -> Cour
     if view.now < due_at:
         return view.waits(Stage.SWITCHING_OFF, f"{why} ({host.subject}){error}{obstacle}", due_at)
     told = f"BareMetalHost {host.subject} is still on, {seconds:g} s after it was to be off{error}{obstacle}"
-    if asked and _can_reset_itself(view):
+    if _can_reset_itself(view):
         step = SwitchOn(host.subject, host.uid, host.resource_version, falls_back=True)
         return view.does(Stage.SWITCHING_OFF, step, f"{told}: it has to reset itself instead")
     return view.refuses(f"{told}. See that its BMC and its operator work; this goes on once it is off")
@@ -225,35 +266,63 @@ def _recreated(view: View) -> Course | None:
     return view.does(Stage.GIVING_BACK, Recreate(backup), "its workloads are free: makes its Node anew")
 
 
-def _switch_on(view: View, host: BareMetalHost, why: str) -> Course:
+def switched_on(view: View, host: BareMetalHost, why: str) -> Course:
     step = SwitchOn(host.subject, host.uid, host.resource_version)
     return view.does(Stage.SWITCHING_ON, step, f"{why} ({host.subject})")
 
 
-def _coming_back(view: View, host: BareMetalHost) -> Course | None:
+def _coming_back(view: View, host: BareMetalHost, valves: Valves) -> Course | None:
     """Nothing keeps it off any more; if its Node was deleted, that and the host are waited for."""
-    backup, seen = own_backup(view), view.seen
+    machine, backup = view.machine, own_backup(view)
     if backup is None:
         return None
-    if _is_gone(view) or _is_back(view, host) or (seen is not None and seen.node.uid == backup.uid):
-        return _drop(view, "its Machine was deleted" if _is_gone(view) else "its host and its Node are back")
-    return _recreated(view) or _awaited_back(view, host)
+    if _is_gone(view):
+        return _drop(view, "its Machine was deleted")
+    if not _is_deleted(view):
+        return _drop(view, "its Node was not deleted")
+    if not _is_back(view, host):
+        return _recreated(view) or _awaited_back(view, host, valves)
+    told = "its host is on, and its Node is Ready"
+    if machine is not None and not _is_over(view, machine):
+        step = Clear(view.subject, machine.uid, machine.resource_version, backup.id + 1)
+        return view.does(Stage.CLEARING, step, f"{told}: this power cycle is over, and all requests for it")
+    return _drop(view, told)
 
 
-def _awaited_back(view: View, host: BareMetalHost) -> Course:
-    seconds, lacks = view.settings.power.on_timeout_seconds, "on" if host.powered_on is not True else "back as a Node"
+def _awaited_back(view: View, host: BareMetalHost, valves: Valves) -> Course | None:
+    seconds, lacks = view.settings.power.on_timeout_seconds, _lacks(view, host)
     due_at, error = view.case.awaited_at + seconds, f"; its operator says: {host.error}" if host.error else ""
-    others = _kept_off_by_others(host)
+    others, machine = _kept_off_by_others(host), view.machine
+    asked = machine is not None and isinstance(machine.condemnation, Requested)
     if others:
         return view.refuses(f"waits until BareMetalHost {host.subject} is on, and {others}")
+    if lacks == _READY and not asked and _is_claimed(view):
+        return _drop(view, "its host and its Node are back, and its remediation object waits until that is Ready")
     if view.now < due_at:
-        return view.waits(Stage.SWITCHING_ON, f"waits until BareMetalHost {host.subject} is {lacks}{error}", due_at)
+        meanwhile = "; what is requested meanwhile begins no second power cycle" if asked else ""
+        told = f"waits until BareMetalHost {host.subject} is {lacks}{error}{meanwhile}"
+        return view.waits(Stage.SWITCHING_ON, told, due_at)
     told = f"BareMetalHost {host.subject} is not {lacks}, {seconds:g} s after it could have been{error}"
-    kept, machine = _kept(view, host), view.machine
-    if kept or machine is None:
-        return view.refuses(f"{told}. Its Machine is not deleted, since {kept}. See what its BMC and its console say")
-    step = DeleteMachine(machine.subject, machine.uid, machine.resource_version)
-    return view.does(Stage.SWITCHING_ON, step, f"{told}: deletes its Machine, for its owner to make another")
+    if lacks == _READY and not asked:
+        return _drop(view, told)
+    kept = _kept(view, host)
+    if machine is not None and not kept:
+        step = DeleteMachine(machine.subject, machine.uid, machine.resource_version)
+        return view.does(Stage.SWITCHING_ON, step, f"{told}: deletes its Machine, for its owner to make another")
+    if machine is not None and asked and host.powered_on is True:
+        return _switch_off(view, machine, host, valves, f"{told}, and its Machine is kept, since {kept}: once more")
+    return view.refuses(f"{told}. Its Machine is not deleted, since {kept}. See what its BMC and its console say")
+
+
+def _is_claimed(view: View) -> bool:
+    """Whether a remediation object has it remedied, which asks again only after its own timeout."""
+    return view.machine_seen is not None and isinstance(view.machine_seen.host.claim, Claim)
+
+
+def _lacks(view: View, host: BareMetalHost) -> str:
+    if host.powered_on is not True:
+        return "on"
+    return "back as a Node" if view.seen is None else _READY
 
 
 def _kept(view: View, host: BareMetalHost) -> str:

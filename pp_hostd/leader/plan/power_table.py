@@ -1,4 +1,8 @@
-"""The truth table of the power cycle, row for row as its document has it; what it says is done once it may be."""
+"""The truth table of the power cycle, row for row as its document has it; what it says is done once it may be.
+
+Two rows differ: a host that is going off and that nobody requests any more (0011, 1011) is released at once. The
+document does nothing there, and leaves it to go off and on again.
+"""
 
 from __future__ import annotations
 
@@ -33,17 +37,17 @@ TABLE: Mapping[tuple[int, int, int, int], tuple[Action, str]] = {
     (1, 1, 1, 0): (Action.SWITCH_OFF, "has it switched off"),
     (1, 1, 0, 1): (Action.DELETE_NODE, "its host is off"),
     (0, 0, 1, 0): (Action.NOTHING, "all is well, but that it has no Node"),
-    (0, 0, 1, 1): (Action.NOTHING, "nobody asks for it any more, but it may be going off: it is let on again then"),
+    (0, 0, 1, 1): (Action.SWITCH_ON, "nobody requests it any more"),
     (0, 1, 0, 0): (Action.NOTHING, "its host is off, and not by our request: since when is not known"),
     (0, 1, 1, 1): (Action.NOTHING, "is being switched off"),
     (1, 0, 0, 0): (Action.NOTHING, "somebody else has switched it off"),
     (1, 0, 1, 0): (Action.NOTHING, "all is well"),
-    (1, 0, 1, 1): (Action.NOTHING, "nobody asks for it any more, but it may be going off: it is let on again then"),
+    (1, 0, 1, 1): (Action.SWITCH_ON, "nobody requests it any more"),
     (1, 1, 0, 0): (Action.NOTHING, "its host is off, and not by our request: since when is not known"),
     (1, 1, 1, 1): (Action.NOTHING, "is being switched off"),
     (0, 1, 0, 1): (Action.TAKE_REQUEST, "its host is off, and its Node is gone"),
-    (0, 0, 0, 1): (Action.SWITCH_ON, "lets its host on again"),
-    (1, 0, 0, 1): (Action.SWITCH_ON, "lets its host on again"),
+    (0, 0, 0, 1): (Action.SWITCH_ON, "powers its host on again"),
+    (1, 0, 0, 1): (Action.SWITCH_ON, "powers its host on again"),
     # The document does not name this one: a spare host, say, about which nobody asks for anything.
     (0, 0, 0, 0): (Action.NOTHING, "is off, has no Node, and nobody asks for it"),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pp_hostd.frozen import frozen
 from pp_hostd.leader.plan.electorates import Electorates
+from pp_hostd.model.backup import Backup
 from pp_hostd.model.bare_metal_host import BareMetalHost, PowerRequest
 from pp_hostd.model.case import Case, Course, Stage, Term
 from pp_hostd.model.condemnation import Condemned
@@ -67,9 +68,14 @@ class View:
 
     @property
     def is_off(self) -> bool:
-        """Whether it reads off, in a reading after our request for it, and nothing speaks against that."""
+        """Whether it is certainly off by our request: this leader saw it turn off, or another one did, which stored
+        the version of the host that is still the newest."""
         host = self.host_seen
-        return self.request is not None and host is not None and host.powered_on is False and not host.obstacle
+        if self.request is None or host is None or host.powered_on is not False or host.obstacle:
+            return False
+        stored = None if self.backup_seen is None else self.backup_seen.backup
+        known = isinstance(stored, Backup) and (stored.host, stored.off) == (host.subject, host.resource_version)
+        return host.seen_off or known
 
     def does(self, stage: Stage, step: Remedy, sentence: str) -> Course:
         """The step, unless one failed just now: then it is tried again in a moment, and the sentence says why."""

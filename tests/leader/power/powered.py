@@ -9,7 +9,9 @@ import enum
 from dataclasses import replace
 from typing import Any
 
+from pp_hostd.leader.driver import Driver
 from pp_hostd.model.bare_metal_host import BareMetalHost, parse_bare_metal_host, reboot_key
+from pp_hostd.model.keys import DETACHED_HOST, PAUSED_HOST
 from pp_hostd.model.keys import HOST as HOST_ANNOTATION
 from pp_hostd.model.promise import GateKind
 from pp_hostd.model.record import Unreadable
@@ -37,7 +39,7 @@ class PoweredWorld(World):
 
     def __init__(self, settings: Settings = SETTINGS, gate: GateKind = GateKind.HOLD, *, enrolled: bool = True) -> None:
         self.powered, self.bmc, self._looked_at = True, Bmc.WORKS, 0.0
-        self.enrolled = enrolled
+        self.enrolled, self.sick, self.switched_at = enrolled, False, 0.0
         super().__init__("openshift", settings, gate)
         status = {"poweredOn": True, "operationalStatus": "OK", "provisioning": {"state": "provisioned"}}
         metadata = {"name": "x", "namespace": "metal", "uid": "host-x", "annotations": {}}
@@ -69,6 +71,11 @@ class PoweredWorld(World):
         assert not isinstance(found, Unreadable), found
         return found
 
+    def a_term(self, own_node: str) -> Driver:
+        """With a watch of its own: what another leader has seen is lost."""
+        self.api.watch_hosts()
+        return super().a_term(own_node)
+
     def with_settings(self, **power: Any) -> None:
         """A leader begins with these."""
         self.settings = replace(self.settings, power=replace(self.settings.power, **power))
@@ -87,7 +94,8 @@ class PoweredWorld(World):
 
     def _operator_looks(self) -> None:
         found = self.api.get("hosts", HOST_NAME)
-        if found is None:
+        hands_off = (PAUSED_HOST, DETACHED_HOST)
+        if found is None or any(key in found["metadata"].get("annotations", {}) for key in hands_off):
             return
         error = self.bmc is Bmc.UNREACHABLE
         status: dict[str, Any] = {"operationalStatus": "error" if error else "OK"}
@@ -103,16 +111,24 @@ class PoweredWorld(World):
             self.switch(True)
 
     def switch(self, on: bool) -> None:
-        self.powered = on
+        self.powered, self.switched_at = on, self.now
         if not on:
             self.running, self.committed_at, self.boot = False, None, self.boot + 1
 
     def _starts(self) -> None:
         if self.enrolled:
             self.comes_back()
+            self._becomes_ready()
             return
         self.kubelet_registers()
         self.running = True
+        self._becomes_ready()
+
+    def _becomes_ready(self) -> None:
+        """A kubelet that has started says so, unless it is `sick`."""
+        status = {"conditions": [{"type": "Ready", "status": "False" if self.sick else "True"}]}
+        if self.running and self.api.get("nodes", HOST) is not None:
+            self.api.patch("nodes", HOST, {"status": status})
 
     def is_well(self) -> bool:
         """On, its Node there with all it ever had, and nothing of the leader's work left."""

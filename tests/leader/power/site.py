@@ -52,13 +52,15 @@ TOLD = {
 
 class Site:
     """`happened` is what became of nodes, requests, power requests and backups by name, each with its version. Hosts in
-    `stuck` never come on, and those in `sick` are not well when they do."""
+    `stuck` never come on, those in `sick` are not well when they do, and the
+    kubelets of those in `slow` do not start by themselves."""
 
     def __init__(self, client: ApiClient, machines: str = "openshift", *, newest: bool = False) -> None:
         self.client, self.machines = client, machines
         self.kind = MACHINES[machines][0 if newest else -1]
         self.stuck: set[str] = set()
         self.sick: set[str] = set()
+        self.slow: set[str] = set()
         self.happened: list[tuple[int, str, str]] = []
         self._true: set[tuple[str, str]] = set()
         self._listed: set[Resource] = set()
@@ -189,6 +191,13 @@ class Site:
         """Whether any of these is so."""
         return any((name, fact) in self._true for fact in facts)
 
+    async def ask_again(self, name: str) -> None:
+        """As a health check does to which a missing Node is unhealthy at once."""
+        while True:
+            await until(lambda: not self.is_true(name, "asked", "node"), f"{name} is unhealthy, and nobody asks")
+            await self.ask(name)
+            await until(lambda: self.is_true(name, "asked"), f"{name} is asked for")
+
     async def operate(self) -> None:
         """The operator and the kubelets."""
         async for event in watch(self.client, BARE_METAL_HOSTS):
@@ -210,7 +219,7 @@ class Site:
 
     async def switched(self, name: str, *, on: bool) -> None:
         await self.tell(BARE_METAL_HOSTS, name, {"poweredOn": on})
-        if on:
+        if on and name not in self.slow:
             await self.register(name)
 
 

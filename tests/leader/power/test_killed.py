@@ -120,7 +120,10 @@ async def survived(site: Site, place: Ground, flow: str, ends_at: int, moment: M
             async with term(next_one, settings_for(place.machines)):
                 await all_seen(site, f"after-{name}")
                 await until_done(site, place, flow, name, times)
-    assert site.of(name).count("-node") == site.of(name).count("+kept off") == times, f"{name}: {site.of(name)}"
+    told = f"{name}: {site.of(name)}"
+    assert site.of(name).count("-node") == times, told
+    # A leader that has not seen the host turn off, nor finds it in the backup, switches it off once more.
+    assert site.of(name).count("+kept off") in (times, times + 1), told
     return True
 
 

@@ -12,7 +12,7 @@ from pp_hostd.kube.resources import BARE_METAL_HOSTS
 from pp_hostd.leader.plan.power_table import TABLE, Action
 from pp_hostd.model.bare_metal_host import PowerRequest
 from pp_hostd.model.keys import EXTERNAL_REMEDIATION
-from tests.agent.objects import running, until
+from tests.agent.objects import running, until, until_found
 from tests.leader.in_office import client_for, term
 from tests.leader.power.clusters import CLUSTERS, Ground, ground
 from tests.leader.power.site import KEY, PLACE, Site, on_site, settings_for
@@ -26,6 +26,8 @@ HAPPENS: dict[Action, list[str]] = {
     Action.SWITCH_ON: ["-kept off"],
 }
 """Nobody heeds requests here: a host that is on stays on, and one that is off stays off."""
+TURNS_OFF = (1, 1, 0, 1)
+"""The leader must have seen that the host turned off: till then this row's host is on."""
 LAST = "asked-for-last"
 BARE = "bare-key"
 
@@ -38,7 +40,7 @@ async def in_situation(site: Site, row: Row) -> None:
     node, requested, powered_on, kept_off = row
     name = row_name(row)
     asked = {EXTERNAL_REMEDIATION: ""} if requested else {}
-    machine = await site.add(name, node=bool(node), on=bool(powered_on), annotations=asked)
+    machine = await site.add(name, node=bool(node), on=bool(powered_on) or row == TURNS_OFF, annotations=asked)
     if kept_off:
         stamp = PowerRequest(f"{PLACE}/{name}", machine["metadata"]["uid"], name, 1)
         change = {"metadata": {"annotations": {KEY: stamp.render()}}}
@@ -57,7 +59,9 @@ async def all_rows(place: Ground) -> Site:
         await site.add(BARE)
         await admin.patch(BARE_METAL_HOSTS, BARE, bare, namespace=PLACE)
         async with site.watched(), term(leader, settings_for(place.machines)):
-            await until(lambda: all(has_happened(site, row) for row in TABLE), "the rows are heeded")
+            await until(lambda: all(has_happened(site, row) for row in TABLE if row != TURNS_OFF), "rows are heeded")
+            await site.switched(row_name(TURNS_OFF), on=False)
+            await until(lambda: has_happened(site, TURNS_OFF), "the last row is heeded")
             await site.ask(LAST)
             await until(lambda: site.is_true(LAST, "kept off"), "the last is heeded")
         found = await site.find(BARE_METAL_HOSTS, BARE)
@@ -119,5 +123,36 @@ async def test_a_flow_that_is_switched_off_in_the_middle_leaves_no_host_off(kind
                 await site.ask("metal")
                 await until(lambda: stage in site.of("metal"), stage)
             async with term(leader, settings_for(place.machines, cycle=False)):
+                if stage == "+kept off":  # which the next leader can't finish if it has not seen the host turn off
+                    await until_found(lambda: is_on(site, "metal"), "it is on again")
+                else:
+                    await site.until_restored("metal")
+            assert site.of("metal").count("+kept off") == 1
+
+
+async def is_on(site: Site, name: str) -> bool:
+    host = await site.find(BARE_METAL_HOSTS, name)
+    return host is not None and host["status"]["poweredOn"] and not site.is_true(name, "kept off", "backup")
+
+
+@pytest.mark.parametrize("kind", CLUSTERS)
+@pytest.mark.parametrize("from_then_on", ["-asked", "-kept off"])
+async def test_a_health_check_that_asks_again_gets_one_power_cycle_for_each_fault(kind: str, from_then_on: str) -> None:
+    """It asks again whenever its request is gone while the Node is missing: at once, or when the host boots already."""
+    with ground(kind, "openshift") as place:
+        async with on_site(place) as (site, leader), running(site.operate()), term(leader, settings_for("openshift")):
+            site.slow.add("metal")
+            await site.add("metal")
+            await site.ask("metal")
+            await until(lambda: from_then_on in site.of("metal"), from_then_on)
+            async with running(site.ask_again("metal")):
+                await until(lambda: site.of("metal").count("+asked") > 1, "it asks again")
+                await until(lambda: "-kept off" in site.of("metal"), "the host may boot")
+                for number in range(3):  # each begins a power cycle, so the leader has looked at the first one too
+                    await site.add(f"{LAST}-{number}")
+                    await site.ask(f"{LAST}-{number}")
+                    await site.until_restored(f"{LAST}-{number}")
+                assert site.of("metal").count("+kept off") == 1 and site.is_true("metal", "backup", "asked")
+                await site.register("metal")
                 await site.until_restored("metal")
             assert site.of("metal").count("+kept off") == 1

@@ -1,0 +1,107 @@
+"""Health checks that ask again while the host still boots: one power cycle for each fault."""
+
+from __future__ import annotations
+
+import pytest
+
+from pp_hostd.model.condemnation import NotRequested
+from pp_hostd.model.keys import BACKUP_KEY, backup_name
+from pp_hostd.model.remedy import Clear, DeleteMachine, DropBackup, StoreBackup, SwitchOff, SwitchOn
+from tests.leader.power.powered import HOST, PoweredWorld
+
+
+class AskedAgain(PoweredWorld):
+    """A health check that calls a machine unhealthy while its Node is missing or not Ready, and so annotates it."""
+
+    after_seconds, asked_at, asks = 0.0, 0.0, False
+    boot_seconds = 150.0
+
+    def _starts(self) -> None:
+        if self.now >= self.switched_at + self.boot_seconds:
+            super()._starts()
+
+    def live(self) -> None:
+        super().live()
+        if self.asks and self.now >= self.asked_at + self.after_seconds and not self._is_healthy():
+            self.asked_at = self.now
+            if isinstance(self.condemnation(), NotRequested):
+                self.request()
+
+    def begin(self, after_seconds: float) -> None:
+        self.request()
+        self.asks, self.after_seconds, self.asked_at = True, after_seconds, self.now
+
+    def _is_healthy(self) -> bool:
+        return self.api.get("nodes", HOST) is not None and self.node(HOST).ready
+
+
+@pytest.mark.parametrize("enrolled", [True, False])
+@pytest.mark.parametrize("after_seconds", [0.0, 5.0, 60.0])
+def test_a_request_that_is_repeated_until_the_node_is_ready_begins_one_power_cycle(
+    after_seconds: float, enrolled: bool
+) -> None:
+    world = AskedAgain(enrolled=enrolled)
+    world.begin(after_seconds)
+    world.run(lambda: world.is_well() and world.uncondemned() and not world.driver.courses)
+    world.spend(300)
+    assert world.boot == 2
+    assert len(world.steps(SwitchOff)) == len(world.steps(DropBackup)) == 1
+    assert world.restored()
+
+
+def test_a_request_that_was_made_meanwhile_is_taken_off_before_the_backup_is_dropped() -> None:
+    world = PoweredWorld()
+    world.request()
+    world.run(lambda: bool(world.steps(SwitchOn)))
+    world.request()
+    world.run(lambda: world.is_well() and not world.driver.courses)
+    assert [type(step) for step in world.steps(Clear, DropBackup)] == [Clear, Clear, DropBackup]
+    assert world.uncondemned() and world.boot == 2
+
+
+def test_what_is_requested_once_the_node_was_ready_is_another_fault() -> None:
+    world = PoweredWorld()
+    world.a_power_cycle()
+    world.a_power_cycle()
+    assert world.boot == 3
+
+
+def test_the_machine_of_a_host_that_does_not_become_ready_in_time_is_deleted_if_it_is_requested_again() -> None:
+    world = AskedAgain()
+    world.sick = True
+    world.begin(0.0)
+    world.run(lambda: bool(world.steps(DeleteMachine)), seconds=2000)
+    assert len(world.steps(SwitchOff)) == 1
+    assert world.now >= world.at(SwitchOn) + world.settings.power.on_timeout_seconds
+
+
+def test_a_machine_that_must_be_kept_is_power_cycled_once_for_each_timeout() -> None:
+    world = AskedAgain()
+    world.api.patch("machines", world.subject, {"metadata": {"ownerReferences": None}})
+    world.sick = True
+    world.begin(0.0)
+    world.run(lambda: len(world.steps(SwitchOff)) == 3, seconds=4000)
+    assert not world.steps(DeleteMachine)
+    assert world.at(SwitchOff) >= 1000 + 2 * world.settings.power.on_timeout_seconds
+    world.sick = False
+    world.run(lambda: world.is_well() and world.uncondemned() and not world.driver.courses, seconds=2000)
+
+
+def test_a_node_that_does_not_become_ready_and_that_nobody_requests_is_left_to_its_health_check() -> None:
+    world = PoweredWorld()
+    world.sick = True
+    world.request()
+    world.run(lambda: bool(world.steps(DropBackup)), seconds=2000)
+    assert world.now >= world.at(SwitchOn) + world.settings.power.on_timeout_seconds
+    world.spend(60)
+    assert not world.steps(DeleteMachine) and not world.driver.courses
+
+
+def test_a_backup_that_arrives_when_its_power_cycle_is_over_keeps_no_request_from_being_heeded() -> None:
+    world = PoweredWorld()
+    world.a_power_cycle()
+    (late,) = (step for step in world.steps(StoreBackup) if isinstance(step, StoreBackup))
+    world.config_map(backup_name(HOST), {BACKUP_KEY: late.backup.render()})
+    world.request()
+    world.run(lambda: world.boot == 3 and world.is_well() and not world.driver.courses)
+    assert world.restored()
