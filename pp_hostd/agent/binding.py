@@ -70,6 +70,7 @@ def _after_look(bond: Bond, look: Look, pause_seconds: float) -> Bond:
         looked=True,
         stored=ours,
         promised_uid=vanished if ours is None else "",  # what vanished was not withdrawn (rules 1 and 5)
+        node_uid=look.node.uid if ours is not None and look.node is not None else bond.node_uid,
         pending=pending,
         not_before_at=look.ended_at + pause,
         trouble="",
@@ -82,9 +83,11 @@ def _boot(record: AgentRecord) -> str:
 
 def _after_store(bond: Bond, ended: StoreEnded, pause_seconds: float) -> Bond:
     if ended.written is Written.DONE:
-        look = Look(ended.at, ended.at, ended.node) if ended.node is not None else None
+        # No read began then: the answer may be much older than its arrival.
+        look = Look(-math.inf, ended.at, ended.node) if ended.node is not None else None
+        node_uid = bond.node_uid if ended.node is None else ended.node.uid
         # The version has moved on, so no earlier write can still land.
-        return replace(bond, stored=ended.record, promised_uid="", pending=(), look=look, trouble="")
+        return replace(bond, stored=ended.record, promised_uid="", node_uid=node_uid, pending=(), look=look, trouble="")
     # Rule 5: until it is known, both are kept. One step at a time: the last one is this.
     pending = tuple(dict.fromkeys(bond.pending)) if ended.written is Written.UNKNOWN else bond.pending[:-1]
     return replace(bond, pending=pending, look=None, not_before_at=ended.at + pause_seconds, trouble=ended.sentence)
@@ -113,4 +116,15 @@ def standing(
         electorates=tuple(rosters[version] for version in sorted(versions)) if known else (),
         waiting_for=waiting,
         watchdog_timeout_seconds=math.inf if bond.watchdog is None else bond.watchdog.timeout_seconds,
+        machine=(ground.member.machine or "") if ground.member is not None else "",
+        untouched_at=_untouched_at(bond),
     )
+
+
+def _untouched_at(bond: Bond) -> float:
+    """When the last read of the Node began; never, if a leader has begun with it, or it is not the one that this boot
+    promised on."""
+    node = None if bond.look is None else bond.look.node
+    if bond.look is None or node is None or node.tainted or node.freeing is not None:
+        return -math.inf
+    return bond.look.began_at if not bond.binds or node.uid == bond.node_uid else -math.inf

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pp_hostd.model.condemnation import Condemned, NotRequested, Requested
 from pp_hostd.model.evidence import Evidence, LinkChanged, PeerAnswered, Read, WatchedCondemned
 from pp_hostd.model.inquiry import Inquiry, Reply, Said, is_outage, next_round, weigh
-from pp_hostd.model.memory import Decision, LastRead, Lifted, Memory, Outage, Proof, Source, Standing
+from pp_hostd.model.memory import Decision, LastRead, Lifted, Memory, Missing, Outage, Proof, Source, Standing
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.verdict import Judgement, State, Verdict
 from pp_hostd.timing import FAILED_READS, tick_seconds
@@ -30,6 +30,7 @@ def judge(
     answers = [each for each in evidence if isinstance(each, PeerAnswered)]
     memory = _after_answers(settings, standing, memory, inquiry, answers)
     memory = _without_lost_read(settings, standing, memory, now)
+    memory = _left_alone(standing, memory)
     if settings.agent.mode == DRY_RUN:
         memory = _pardoned(memory)
     round_before = memory.inquiry.round if memory.inquiry is not None else 0
@@ -69,6 +70,9 @@ def _after_read(standing: Standing, memory: Memory, read: Read) -> Memory:
         failure = f"{read.machine.subject}: {condemnation}"
         if standing.machine_uid not in (None, read.machine.uid):  # rule 1: of the uid in the promise
             condemnation, failure = None, f"{read.machine.subject} has another uid than the one promised"
+    gone = read.missing or (read.machine is not None and read.machine.uid != standing.machine_uid)
+    missing = Missing(read.began_at, read.ended_at) if gone and read.subject == standing.machine != "" else None
+    memory = replace(memory, missing=missing) if missing is not None or memory.missing is not None else memory
     if isinstance(condemnation, Condemned):
         memory = _finished(memory, read, f"condemned under id {condemnation.id}")
         return _condemned(standing, memory, condemnation.id, "its machine is condemned", read.ended_at)
@@ -76,7 +80,7 @@ def _after_read(standing: Standing, memory: Memory, read: Read) -> Memory:
     memory = replace(memory, watched=None) if watched is not None else memory
     if isinstance(condemnation, (NotRequested, Requested)) and read.machine is not None:
         memory = _finished(memory, read, "").having_seen_lifted(read.machine.uid, condemnation.last_id)
-        memory = replace(memory, condemned_id=None) if memory.condemned_id is not None else memory
+        memory = replace(memory, condemned_id=None, missing=None, machine_gone=False)
         if memory.proof is not None and memory.proof.at > read.began_at:
             return memory  # overtaken: it must not end an inquiry, or an outage, that is younger
         # Rule 1: a proof counts from when the request was sent.
@@ -85,6 +89,18 @@ def _after_read(standing: Standing, memory: Memory, read: Read) -> Memory:
     if watched is not None:  # rule 1: a watch condemns where no read can tell otherwise
         return _condemned(standing, memory, watched.id, "its machine is condemned", read.ended_at)
     return _failed(memory, read.began_at)
+
+
+def _left_alone(standing: Standing, memory: Memory) -> Memory:
+    """Rule 1: a missing machine proves that the host is not being fenced if a later read finds its Node untouched. The
+    leader taints the Node before it condemns, and frees nothing without a condemned machine."""
+    missing = memory.missing
+    if missing is None or standing.untouched_at < missing.ended_at or memory.decision is not None:
+        return memory
+    memory = replace(memory, missing=None, machine_gone=True, condemned_id=None)
+    if memory.proof is not None and memory.proof.at > missing.began_at:
+        return memory
+    return _proven(memory, Proof(missing.began_at, Source.OWN_READ))
 
 
 def _finished(memory: Memory, read: Read, failure: str) -> Memory:

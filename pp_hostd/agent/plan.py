@@ -40,7 +40,7 @@ def plan(settings: Settings, ground: Ground, bond: Bond, memory: Memory, now: fl
     belied = _belied(bond)
     if belied is not None:
         return Store(Withdrawn(bond.boot, ground.maintenance), belied)
-    unarmed_because, opens = _not_to_be_armed(settings, ground, bond)
+    unarmed_because, opens = _not_to_be_armed(settings, ground, bond, memory)
     if unarmed_because:
         return _leave(settings, ground, bond, memory, unarmed_because, opens, now)
     return _protect(settings, ground, bond, memory, now)
@@ -54,6 +54,8 @@ def _protect(settings: Settings, ground: Ground, bond: Bond, memory: Memory, now
         return LookAtNode() if now >= bond.not_before_at else Wait(bond.trouble)
     if bond.look.node is None:
         return _without_node(ground, bond, now)
+    if memory.missing is not None and bond.look.began_at < memory.missing.ended_at and now >= bond.not_before_at:
+        return LookAtNode()  # rule 1: a missing machine, and then the Node
     if bond.watchdog is None or not bond.promises:
         if now >= bond.look.ended_at + settings.api.read_interval_seconds:
             return LookAtNode()
@@ -80,7 +82,7 @@ def _nobody_relies_on_it(bond: Bond) -> bool:
     return bond.watchdog is not None and bond.looked and not bond.bound_uid
 
 
-def _not_to_be_armed(settings: Settings, ground: Ground, bond: Bond) -> tuple[str, Opens]:
+def _not_to_be_armed(settings: Settings, ground: Ground, bond: Bond, memory: Memory) -> tuple[str, Opens]:
     """Why this host is not to be armed, and whether workloads may start all the same."""
     if ground.stopping:
         return "the agent is stopping", Opens.NEVER
@@ -91,6 +93,9 @@ def _not_to_be_armed(settings: Settings, ground: Ground, bond: Bond) -> tuple[st
         return f"maintenance by {order.who} until {render_moment(order.until_wallclock)}: {order.why}", Opens.AT_ONCE
     if ground.opened_by and bond.gate is Gate.CLOSED:
         return f"{ground.opened_by} opens the gate by hand", Opens.AT_ONCE
+    if memory.machine_gone and not _is_touched(bond):
+        machine = ground.member.machine if ground.member is not None else ""
+        return f"its machine {machine} is gone, and its Node untouched", Opens.AT_ONCE
     if ground.electorate is not None and ground.member is not None:
         return _too_few(settings, ground.electorate.n), Opens.WHEN_PROVEN
     if ground.electorate is not None and bond.watchdog is not None:
@@ -105,6 +110,12 @@ def _too_few(settings: Settings, n: int) -> str:
     if n == 2 and not settings.agent.arm_pairs:
         return "of two nodes none is armed, unless agent.arm_pairs is true"
     return ""
+
+
+def _is_touched(bond: Bond) -> bool:
+    """Whether a leader has begun with the Node since its machine was found missing (rule 1)."""
+    node = None if bond.look is None else bond.look.node
+    return node is not None and (node.tainted or node.freeing is not None)
 
 
 def _leave(

@@ -40,8 +40,9 @@ class AgentSenses:
         self._news: list[News] = []
 
     def tell(self, news: News) -> None:
-        if isinstance(news, Read) and news.machine is not None:
-            self.machine = news.machine
+        if isinstance(news, Read) and (news.missing or news.machine is not None):
+            self.witness.own_missing = news.missing
+            self.machine = news.machine or self.machine
         if isinstance(news, PeerAnswered):
             self.answers.append(news)
         self._news.append(news)

@@ -63,6 +63,8 @@ class Witness:
         self._memories: OrderedDict[tuple[str, str], _Memory] = OrderedDict()  # the longest not heard of comes first
         self._serial = 0
         self._has_listed = False
+        self.own_missing = False
+        """Whether the last read of this host's own machine found none: then others' may be gone for the same reason."""
 
     def listed(self) -> None:
         """All condemned machines have been listed, and learned, in this run."""
@@ -93,12 +95,14 @@ class Witness:
         if isinstance(outcome, Machine) and outcome.subject != subject:
             outcome = Unread.FAILED  # nobody asked for that object: the API lies
         if outcome is Unread.NOT_FOUND or (isinstance(outcome, Machine) and outcome.uid != uid):
-            return self._statement(Health.NOT_FOUND)
+            return self._remembered(subject, uid, now) if self.own_missing else self._statement(Health.NOT_FOUND)
         condemnation = outcome.condemnation if isinstance(outcome, Machine) else None
         if isinstance(condemnation, Condemned):
             self.learned(subject, uid, condemnation.id, now, began_at)
-        elif isinstance(condemnation, NotCondemned) and self._cleared(subject, uid, condemnation.last_id, began_at):
-            return replace(self._statement(Health.HEALTHY), lifted_id=condemnation.last_id)
+        elif isinstance(condemnation, NotCondemned):
+            cleared = self._cleared(subject, uid, condemnation.last_id, began_at)
+            if cleared and not self.own_missing:
+                return replace(self._statement(Health.HEALTHY), lifted_id=condemnation.last_id)
         return self._remembered(subject, uid, now)
 
     def _cleared(self, subject: str, uid: str, lifted_id: int, began_at: float) -> bool:

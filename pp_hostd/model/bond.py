@@ -97,7 +97,8 @@ class Bond:
     """`stored` is our record of this boot on the Node, as last known. `look` is the Node as a write may rely on it;
     None after a write that did not go through. `looked` says that the Node was read in this boot; if not, and yet the
     watchdog runs, a promise may stand that was forgotten. `promised_uid` is the machine of a promise that vanished from
-    the Node without being withdrawn. `not_before_at` paces what failed, for the reason in `trouble`."""
+    the Node without being withdrawn. `node_uid` is the Node on which a record of this boot was last known to stand.
+    `not_before_at` paces what failed, for the reason in `trouble`."""
 
     boot: str
     gate: Gate
@@ -107,6 +108,7 @@ class Bond:
     look: Look | None = None
     looked: bool = False
     promised_uid: str = ""
+    node_uid: str = ""
     not_before_at: float = 0.0
     trouble: str = ""
 

@@ -11,13 +11,15 @@ from pp_hostd.model.machine import Machine
 
 @frozen
 class Read:
-    """One finished linearizable read of a machine: found, `missing`, or failed for the reason in `failure`."""
+    """One finished linearizable read of the machine `subject`: found, `missing`, or failed for the reason in
+    `failure`."""
 
     began_at: float
     ended_at: float
     machine: Machine | None = None
     missing: bool = False
     failure: str = ""
+    subject: str = ""
 
 
 @frozen

@@ -56,6 +56,14 @@ class LastRead:
     failure: str
 
 
+class Missing(NamedTuple):
+    """A read of the host's own machine that began and ended then: the API says that it does not exist, or that another
+    one has its name."""
+
+    began_at: float
+    ended_at: float
+
+
 class Lifted(NamedTuple):
     """A condemnation of the machine with this uid that a read found lifted."""
 
@@ -72,7 +80,8 @@ class Memory:
     """`reading_since` is when the read now under way was ordered. `failed_reads` counts those in a row that bring the
     next inquiry nearer. `lifted` holds the condemnations that a read, the host's own or a peer's for it, found lifted
     (rule 4). `watched` is a condemnation that a watch reported, and that no read has confirmed yet. `condemned_id` is
-    the condemnation that stands, as far as an unarmed host knows."""
+    the condemnation that stands, as far as an unarmed host knows. `missing` is the last read that found no machine,
+    while the Node has not been read since; `machine_gone` says that its Node was then found untouched (rule 1)."""
 
     proof: Proof | None = None
     failed_reads: int = 0
@@ -84,6 +93,8 @@ class Memory:
     lifted: tuple[Lifted, ...] = ()
     watched: WatchedCondemned | None = None
     condemned_id: int | None = None
+    missing: Missing | None = None
+    machine_gone: bool = False
     decision: Decision | None = None
 
     def having_seen_lifted(self, uid: str, condemnation_id: int) -> Memory:
@@ -104,6 +115,8 @@ class Standing:
 
     `self_timeout_seconds` is the shortest T, `electorates` the nodes of each roster, the host itself among them.
     `waiting_for` says what an unarmed host still lacks. `watchdog_timeout_seconds` is W as the device grants it.
+    `machine` is the host's machine as the roster names it, empty where there is none beside the Node. `untouched_at` is
+    when the last read of the Node began, if that found the Node of the promise, without a taint or marker of a leader.
     """
 
     node: str
@@ -113,6 +126,8 @@ class Standing:
     electorates: tuple[tuple[str, ...], ...] = ()
     waiting_for: str = ""
     watchdog_timeout_seconds: float = math.inf
+    machine: str = ""
+    untouched_at: float = -math.inf
 
     @property
     def peers(self) -> tuple[str, ...]:

@@ -71,6 +71,7 @@ class Agent:
         self._wakes = 0
         self._due = False
         self._decided: Decision | None = None
+        self._missing_since: float | None = None
         self._remembered: Kept | None = None
         self._shown = ""
         self.witness = Witness(f"{chance.getrandbits(64):x}")
@@ -116,6 +117,8 @@ class Agent:
     def tell(self, news: News) -> None:
         if isinstance(news, Read) and news.machine not in (None, self._ground.machine):
             self._ground = replace(self._ground, machine=news.machine)
+        if isinstance(news, Read) and (news.missing or news.machine is not None):
+            self.witness.own_missing = news.missing
         self._news.append(news)
         self._wake()
 
@@ -213,9 +216,11 @@ class Agent:
         if isinstance(reply, Machine) and reply.node == self._host.name:
             if isinstance(reply.condemnation, NotCondemned):
                 self.truth.proven(began_at)
-            return Read(began_at, self.clock(), reply)
+            return Read(began_at, self.clock(), reply, subject=self.subject)
         if isinstance(reply, Failed):
-            return Read(began_at, self.clock(), missing=reply.missing, failure="" if reply.missing else reply.sentence)
+            self._missing_since = began_at if reply.missing else None
+            failure = "" if reply.missing else reply.sentence
+            return Read(began_at, self.clock(), missing=reply.missing, failure=failure, subject=self.subject)
         return Read(began_at, self.clock(), failure="it is another node's machine, or unreadable")
 
     def ask(self, peers: tuple[str, ...], uid: str) -> None:
@@ -233,6 +238,8 @@ class Agent:
 
     def _look(self, began_at: float, reply: Reply) -> Look:
         if isinstance(reply, Node):
+            if self._missing_since is not None and not reply.tainted and reply.freeing is None:
+                self.truth.proven(self._missing_since)
             return Look(began_at, self.clock(), reply)
         if isinstance(reply, bool):
             return Look(began_at, self.clock(), missing=True, backup=reply)

@@ -19,16 +19,6 @@ MUTANTS_OF_HOST = (
         ("sim.objects:Objects.read", "self._client.api.found", "self._client.api.found_in_cache"),
     ),
     mutant(
-        "a machine that is not found is no accusation",
-        1,
-        "replaced",
-        (
-            "model.inquiry:is_outage",
-            "reply.said is Said.API_ERROR",
-            "reply.said in (Said.API_ERROR, Said.NOT_FOUND)",
-        ),
-    ),
-    mutant(
         "a peer's word counts from when it came",
         1,
         "",

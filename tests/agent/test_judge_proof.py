@@ -18,6 +18,7 @@ from tests.agent.judging import (
     PROVEN,
     START,
     UID,
+    VirtualHost,
     answered,
     inquiring,
     machine,
@@ -179,6 +180,57 @@ def test_one_accuser_does_not_reset_a_host_that_a_majority_keeps_up() -> None:
 
 def test_a_watch_on_another_uid_condemns_nobody() -> None:
     assert host().learn(WatchedCondemned("another", 5, START + 1)).reset is None
+
+
+# Rule 1: a missing machine beside an untouched Node
+
+MISSING = Read(START + 1, START + 2, missing=True, subject="metal/worker-1")
+REPLACED = Read(START + 1, START + 2, machine(uid="another"), subject="metal/worker-1")
+
+
+def left_alone(read: Read, untouched_at: float, *, armed: bool = True) -> VirtualHost:
+    """A host that reads so, and whose Node was then found untouched by a read that began at that moment."""
+    lived = host(now=START + 4)
+    lived.standing = replace(standing(armed=armed), machine="metal/worker-1", untouched_at=untouched_at)
+    lived.learn(read)
+    return lived
+
+
+@pytest.mark.parametrize("read", [MISSING, REPLACED], ids=["not found", "another uid"])
+@pytest.mark.parametrize("armed", [True, False])
+def test_a_missing_machine_and_then_an_untouched_node_are_proof_dated_by_the_first(read: Read, armed: bool) -> None:
+    lived = left_alone(read, START + 2, armed=armed)
+    assert lived.verdict.proof == Proof(START + 1, Source.OWN_READ)
+    assert (lived.memory.machine_gone, lived.memory.failed_reads) == (True, 0)
+
+
+def test_a_node_that_was_read_before_the_machine_was_missing_proves_nothing() -> None:
+    lived = left_alone(MISSING, START + 1.5)
+    assert lived.memory.proof == PROVEN.proof
+    assert (lived.memory.machine_gone, lived.memory.failed_reads) == (False, 1)
+
+
+def test_a_path_that_is_not_served_is_a_failed_read_whatever_the_node_says() -> None:
+    lived = left_alone(Read(START + 1, START + 2, failure="404 page not found", subject="metal/worker-1"), START + 3)
+    assert (lived.memory.machine_gone, lived.memory.proof) == (False, PROVEN.proof)
+
+
+def test_another_machine_than_the_roster_names_may_be_missing_without_proof() -> None:
+    lived = left_alone(replace(MISSING, subject="metal/worker-2"), START + 3)
+    assert (lived.memory.machine_gone, lived.memory.proof) == (False, PROVEN.proof)
+
+
+def test_a_machine_that_is_back_is_no_longer_gone() -> None:
+    lived = left_alone(MISSING, START + 2)
+    lived.learn(Read(START + 4, START + 4.5, machine(), subject="metal/worker-1"))
+    assert not lived.memory.machine_gone
+
+
+def test_a_condemnation_that_a_watch_reported_outweighs_a_machine_that_is_missing_since() -> None:
+    lived = host(now=START + 1)
+    lived.standing = replace(standing(), machine="metal/worker-1", untouched_at=START + 3)
+    lived.learn(WATCHED)
+    assert lived.learn(MISSING).reset is not None
 
 
 # Rule 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timezone
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from pp_hostd.agent.plan import FREEING, plan
 from pp_hostd.model.bond import Bond, Gate, StepFailed
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.ground import Ground
+from pp_hostd.model.memory import Missing
 from pp_hostd.model.promise import AgentRecord, GateClosed, GateKind, Withdrawn
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.step import Disarm, LookAtNode, OpenGate, Step, Store, Wait
@@ -183,3 +185,32 @@ def test_the_only_node_is_not_armed_and_its_gate_opens() -> None:
 def test_out_of_the_roster_it_says_how_to_come_back() -> None:
     found = step(booted(node(3, Withdrawn(BOOT)), Gate.OPEN), (LEFT, SETTINGS))
     assert isinstance(found, Wait) and "pp-leader enroll host" in found.reason
+
+
+# Its machine is gone (rule 1)
+
+GONE = replace(PROVEN, machine_gone=True)
+
+
+def test_a_host_whose_machine_is_gone_withdraws_and_then_disarms() -> None:
+    assert plan(SETTINGS, GROUND, PROMISED, GONE, NOW) == Store(Withdrawn(BOOT), node(2, PROMISE))
+    assert plan(SETTINGS, GROUND, stored(PROMISED, Withdrawn(BOOT), Written.DONE), GONE, NOW) == Disarm()
+
+
+def test_a_host_whose_machine_is_gone_opens_its_gate_once_it_has_stored_that_it_promises_nothing() -> None:
+    closed = booted(node(1, OLD_PROMISE))
+    assert plan(SETTINGS, GROUND, closed, GONE, NOW) == Store(Withdrawn(BOOT), node(1, OLD_PROMISE))
+    opens = plan(SETTINGS, GROUND, stored(closed, Withdrawn(BOOT), Written.DONE), GONE, NOW)
+    assert isinstance(opens, OpenGate) and "is gone" in opens.reason
+
+
+@pytest.mark.parametrize("mark", [{"tainted": True}, {"freeing": 7}], ids=["the taint", "the marker"])
+def test_a_node_that_a_leader_has_begun_with_is_not_left_because_its_machine_is_gone(mark: dict[str, Any]) -> None:
+    touched = seen(replace(node(2, PROMISE), **mark), PROMISED)
+    assert not isinstance(plan(SETTINGS, GROUND, touched, GONE, NOW), (Store, Disarm))
+
+
+@pytest.mark.parametrize("bond", [PROMISED, booted(node(1, OLD_PROMISE))], ids=["armed", "booted"])
+def test_after_a_machine_was_missing_the_node_is_looked_at(bond: Bond) -> None:
+    missing = replace(PROVEN, missing=Missing(NOW, NOW + 1), failed_reads=0)
+    assert plan(SETTINGS, GROUND, bond, missing, NOW + 1) == LookAtNode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -121,7 +122,7 @@ def test_a_refusal_says_nothing_about_the_same_write_of_before() -> None:
 def test_a_write_that_is_done_leaves_no_other_that_could_land() -> None:
     unknown = seen(node(2, PROMISE), stored(PROMISED, SHORTER, Written.UNKNOWN))
     done = stored(unknown, LONGER, Written.DONE)
-    assert (done.stored, done.pending, done.look) == (LONGER, (), Look(NOW, NOW, node(9, LONGER)))
+    assert (done.stored, done.pending, done.look) == (LONGER, (), Look(-math.inf, NOW, node(9, LONGER)))
 
 
 def test_a_failed_look_changes_nothing_but_the_pace() -> None:
@@ -170,7 +171,7 @@ def test_a_dry_run_judges_as_if_armed_once_it_has_a_proof() -> None:
 def test_the_promised_machine_stays_the_same_when_another_takes_its_name() -> None:
     other = replace(MACHINE, uid="another")
     assert standing(SETTINGS, replace(GROUND, machine=other), PROMISED, PROVEN, ROSTERS, "").machine_uid == UID
-    members = (Member(name, f"ns/{name}", "192.0.2.1", "another", 1, None) for name in (HOST, "peer-1"))
+    members = (Member(name, f"ns/{name}", "192.0.2.1", "another", 1, None) for name in (HOST, "peer-1", "peer-2"))
     renewed = Roster.of(1, 1, members).as_of(1)
     assert isinstance(renewed, Electorate)
     ground = replace(GROUND, machine=other, electorate=renewed)

@@ -134,6 +134,15 @@ def test_a_read_that_found_another_id_lifted_clears_only_what_was_learned_before
     assert said(witness, machine(NotRequested(9)), 4, 5).health is Health.HEALTHY
 
 
+def test_whose_own_machine_is_missing_confirms_nobody_and_accuses_only_whom_it_knows_condemned() -> None:
+    witness = listed_witness()
+    witness.own_missing = True
+    assert said(witness, Unread.NOT_FOUND, 1, 2).health is Health.API_ERROR
+    assert said(witness, machine(NotRequested(7)), 3, 4).health is Health.API_ERROR
+    assert said(witness, condemned(8), 5, 6).id == 8
+    assert said(witness, Unread.NOT_FOUND, 7, 8).id == 8
+
+
 def test_a_token_lasts_as_long_as_the_memory_of_that_machine() -> None:
     witness = listed_witness()
     first = said(witness, condemned(7), 1, 2).token

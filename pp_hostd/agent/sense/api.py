@@ -35,10 +35,11 @@ class MachineReader:
             machine = await self._machine(subject, deadline_seconds, may_rest)
         except ApiError as error:
             missing = is_missing(error)
-            return Read(began_at, self.clock(), missing=missing, failure="" if missing else error.sentence)
+            failure = "" if missing else error.sentence
+            return Read(began_at, self.clock(), missing=missing, failure=failure, subject=subject)
         if isinstance(machine, Unreadable):
-            return Read(began_at, self.clock(), failure=f"reading {subject}: {machine}")
-        return Read(began_at, self.clock(), machine)
+            return Read(began_at, self.clock(), failure=f"reading {subject}: {machine}", subject=subject)
+        return Read(began_at, self.clock(), machine, subject=subject)
 
     async def subject_of(self, node: str, deadline_seconds: float) -> str | Unreadable:
         """The machine that this Node names as its own. ApiError if the Node can't be read."""
