@@ -21,7 +21,7 @@ from pp_hostd.leader.remediating import Remediating
 from pp_hostd.leader.write import Clock, Unwritten, Watching, Writer, conditional
 from pp_hostd.model.bare_metal_host import reboot_key
 from pp_hostd.model.condemnation import Condemned, NotRequested
-from pp_hostd.model.keys import BACKUP_KEY, NAMESPACE, ROSTER, backup_name
+from pp_hostd.model.keys import NAMESPACE, ROSTER, backup_name
 from pp_hostd.model.remedy import (
     AskPeers,
     Clear,
@@ -213,8 +213,7 @@ class Apply:
         return await self._writer.write(lambda: self._machines.patch(subject, patch), Kind.MACHINES, subject, version)
 
     async def _store_backup(self, step: StoreBackup) -> str:
-        data = {BACKUP_KEY: step.backup.render()}
-        return await self._store(backup_name(step.backup.name), data, step.resource_version)
+        return await self._store(backup_name(step.backup.name), step.backup.data(), step.resource_version)
 
     async def _store(self, name: str, data: Json, version: str | None) -> str:
         """A ConfigMap of ours: in place of that version, or as a new one."""

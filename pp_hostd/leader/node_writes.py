@@ -18,6 +18,7 @@ from pp_hostd.model.keys import (
     FREED,
     FREEING,
     OUT_OF_SERVICE,
+    REPLACES,
 )
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.node import condemned_taint, freeing_marker
@@ -72,9 +73,11 @@ def complete(node: Json, backup: Backup, *, is_machine: bool) -> Json:
     """What the Node lacks of the backup; nothing that it has is changed but our own mark."""
     labels = _lacking(_part(node, "metadata", "labels"), backup.labels)
     present = _part(node, "metadata", "annotations")
-    annotations = _lacking(present, {**backup.annotations, **_marks(backup, is_machine)})
-    if present.get(FREED) != str(backup.id):
-        annotations[FREED] = str(backup.id)
+    marks = _marks(backup, is_machine)
+    annotations = _lacking(present, {**backup.annotations, **marks})
+    annotations.update(
+        {key: marks[key] for key in (FREED, REPLACES) if key in marks and present.get(key) != marks[key]}
+    )
     kept = {key: value for key, value in backup.spec.items() if key != "taints"}
     tainted = {_slot(taint) for taint in _taints(node)}
     lost = [taint for taint in backup.spec.get("taints", ()) if _slot(taint) not in tainted]
@@ -87,14 +90,16 @@ def _unheard(now: datetime) -> Json:
     return {
         "type": "Ready",
         "status": "Unknown",
-        "reason": "FreedByPpHostd",
-        "message": "pp-hostd has released the workloads of this node, and its kubelet has not reported since",
+        "reason": "RecreatedByPpHostd",
+        "message": "pp-hostd has recreated this Node, or completed it, and its kubelet has not reported since",
         "lastHeartbeatTime": moment,
         "lastTransitionTime": moment,
     }
 
 
 def _marks(backup: Backup, is_machine: bool) -> dict[str, str]:
+    if backup.early:  # nothing was freed
+        return {REPLACES: backup.uid}
     freed = {FREED: str(backup.id)}
     return {**freed, CONDEMNATION_ID: str(backup.id)} if is_machine else freed
 

@@ -7,9 +7,9 @@ from typing import Union
 
 from pp_hostd.frozen import frozen
 from pp_hostd.leader.sights import Machines, Nodes, Sight
-from pp_hostd.model.backup import Backup, parse_backup
+from pp_hostd.model.backup import Backup, parse_stored_backup
 from pp_hostd.model.control import Control, parse_control
-from pp_hostd.model.keys import BACKUP_KEY, CONTROL, ENROLLED, ROSTER, backup_name
+from pp_hostd.model.keys import CONTROL, ENROLLED, ROSTER, backup_name
 from pp_hostd.model.observed import BackupSeen, HostsSeen, Observed, RosterSeen
 from pp_hostd.model.record import NAME, OPAQUE, Fields, Unreadable, read
 from pp_hostd.model.remediation import Remediation
@@ -116,7 +116,7 @@ def _enrolled(data: Fields) -> Enrolled:
 
 
 def _backup(node: str, data: Fields) -> Backup | Unreadable:
-    backup = parse_backup(data.anything(BACKUP_KEY))
+    backup = parse_stored_backup(data.without())
     if isinstance(backup, Backup) and backup.name != node:
         return Unreadable("the backup", f"it is of Node {backup.name}")
     return backup

@@ -1,7 +1,8 @@
 """The backup of a Node that the leader deletes: the ConfigMap `backup-<node>`, and the Node that is made of it again.
 
 Restored are labels, annotations, taints and the rest of the spec (podCIDRs, providerID): never the status, never an
-identity, and nothing of the condemnation (rule 12), so the new Node is schedulable and its agent has promised nothing.
+identity, and nothing of the condemnation (rule 12), so the agent of the new Node has promised nothing, and the Node is
+schedulable unless somebody else had cordoned it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from pp_hostd.frozen import frozen
-from pp_hostd.model.keys import is_ours
+from pp_hostd.model.keys import BACKUP_KEY, CORDONED, EARLY_BACKUP_KEY, is_ours
 from pp_hostd.model.record import (
     HOST_NAME,
     MAX_CONFIG_MAP_CHARACTERS,
@@ -43,6 +44,12 @@ class Backup:
     """The BareMetalHost that was switched off for it; empty where the host had to reset itself."""
     off: str = ""
     """The version of that BareMetalHost in which it was certainly off."""
+    early: bool = False
+    """Stored before the Node was touched: if that is missing, somebody else has deleted it, and nothing is freed."""
+
+    def data(self) -> dict[str, str]:
+        """Of its ConfigMap."""
+        return {EARLY_BACKUP_KEY if self.early else BACKUP_KEY: self.render()}
 
     def render(self) -> str:
         node = self.node()
@@ -62,8 +69,18 @@ def back_up(node: object, condemnation_id: int) -> Backup | Unreadable:
 
 
 def parse_backup(text: object) -> Backup | Unreadable:
-    """The backup that was stored. It is cleaned once more: somebody may have edited it."""
+    """The backup that was rendered. It is cleaned once more: somebody may have edited it."""
     return read("the backup", _stored, text)
+
+
+def parse_stored_backup(data: object) -> Backup | Unreadable:
+    """The backup in a ConfigMap's data."""
+    return read("the backup", lambda source: _of_data(Fields(source, "data")), data)
+
+
+def _of_data(data: Fields) -> Backup:
+    early = EARLY_BACKUP_KEY in data
+    return replace(_stored(data.anything(EARLY_BACKUP_KEY if early else BACKUP_KEY)), early=early)
 
 
 def _stored(text: object) -> Backup:
@@ -75,7 +92,8 @@ def _stored(text: object) -> Backup:
 
 def _backup(node: Fields, condemnation_id: int) -> Backup:
     metadata, spec = node.section("metadata"), node.section("spec")
-    kept = spec.without("unschedulable", "taints")
+    ours = CORDONED in metadata.section("annotations")
+    kept = spec.without("taints", *(["unschedulable"] if ours or spec.anything("unschedulable") is not True else []))
     taints = [taint for taint in spec.elements("taints") if _is_restored(Fields(taint, "a taint"))]
     return Backup(
         name=metadata.text("name", NAME),

@@ -28,6 +28,8 @@ AGENT = PREFIX + "agent"
 FREEING = PREFIX + "freeing"
 FREED = PREFIX + "freed"
 """On a recreated Node: the condemnation for which the one before it was deleted."""
+REPLACES = PREFIX + "replaces"
+"""On a Node that somebody else has replaced: the uid of the one whose backup has completed it."""
 CORDONED = PREFIX + "cordoned"
 """The leader cordoned the Node, which was schedulable before."""
 CONFIRMED_DEAD = PREFIX + "confirmed-dead"
@@ -44,6 +46,8 @@ HISTORY = "history"
 PAUSED = "paused"
 MAINTENANCE = "maintenance"
 BACKUP_KEY = "node"
+EARLY_BACKUP_KEY = "node-before"
+"""Of a backup that licenses nothing: a leader that does not know this key takes the backup for unreadable."""
 
 
 def backup_name(node: str) -> str:

@@ -10,7 +10,7 @@ from pp_hostd.model.backup import Backup
 from pp_hostd.model.bare_metal_host import BareMetalHost
 from pp_hostd.model.confirmation import Confirmation, parse_confirmation
 from pp_hostd.model.control import Control
-from pp_hostd.model.keys import CONFIRMED_DEAD, CORDONED, FREED, OUT_OF_SERVICE, PAUSED_NODE
+from pp_hostd.model.keys import CONFIRMED_DEAD, CORDONED, FREED, OUT_OF_SERVICE, PAUSED_NODE, REPLACES
 from pp_hostd.model.machine import Machine, machine_of_node
 from pp_hostd.model.machine_host import NO_HOST, MachineHost
 from pp_hostd.model.node import Node, parse_node
@@ -23,7 +23,8 @@ CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kube
 
 @frozen
 class NodeSeen:
-    """A Node; `subject` is the machine that it names. `freed` and `confirmed` are None where nothing is. `conditioned`:
+    """A Node; `subject` is the machine that it names. `freed` and `confirmed` are None where nothing is. `replaces` is
+    the uid of the Node that somebody else replaced by it, once it has what that one had; empty if none. `conditioned`:
     it has a Ready condition, whatever that says. `stretch` changes whenever the watch has shown that another promise
     binds the host than before, and when it had to begin anew: with the same one there was no gap."""
 
@@ -35,6 +36,7 @@ class NodeSeen:
     cordoned_by_us: bool = False
     out_of_service: bool = False
     paused: bool = False
+    replaces: str = ""
     finalizers: tuple[str, ...] = ()
     ready: bool = False
     conditioned: bool = True
@@ -78,6 +80,11 @@ class BackupSeen:
 
     backup: Backup | Unreadable
     resource_version: str
+
+
+def is_early(stored: BackupSeen) -> bool:
+    """Whether it was stored before its Node was touched, and so licenses nothing."""
+    return isinstance(stored.backup, Backup) and stored.backup.early
 
 
 @frozen
@@ -129,6 +136,7 @@ def _node_seen(node: Node, fields: Fields, machines: str) -> NodeSeen:
         cordoned_by_us=CORDONED in annotations,
         out_of_service=any(taint.anything("key") == OUT_OF_SERVICE for taint in taints),
         paused=PAUSED_NODE in annotations,
+        replaces=str(annotations.anything(REPLACES) or ""),
         finalizers=tuple(str(each)[:100] for each in metadata.elements("finalizers")),
         ready=any(_is_ready(each) for each in conditions),
         conditioned=any(isinstance(each, dict) and each.get("type") == "Ready" for each in conditions),

@@ -15,8 +15,8 @@ from pp_hostd.leader import node_writes
 from pp_hostd.leader.own_config_maps import OwnConfigMaps
 from pp_hostd.leader.sights import Machines, Nodes, Sight
 from pp_hostd.model.backup import back_up
-from pp_hostd.model.condemnation import Condemned, NotRequested
-from pp_hostd.model.keys import BACKUP_KEY, NAMESPACE, OUT_OF_SERVICE, backup_name
+from pp_hostd.model.condemnation import Condemned, NotRequested, Requested
+from pp_hostd.model.keys import NAMESPACE, OUT_OF_SERVICE, backup_name
 from pp_hostd.model.machine import parse_machine
 from pp_hostd.model.node import parse_node
 from pp_hostd.model.observed import parse_node_seen
@@ -101,7 +101,7 @@ class Steps:
             return self._change_machine(remedy)
         if isinstance(remedy, StoreBackup):
             backup = remedy.backup
-            return self.store(backup_name(backup.name), {BACKUP_KEY: backup.render()}, remedy.resource_version)
+            return self.store(backup_name(backup.name), backup.data(), remedy.resource_version)
         return self._write_node(node, remedy)
 
     def _write_node(self, node: str, remedy: Remedy) -> Work:
@@ -174,8 +174,8 @@ class Steps:
         yield from self._seen(self._sights.nodes, step.node, step.resource_version)
 
     def _drop_backup(self, step: DropBackup) -> Work:
-        node = yield partial(self._client.api.store.get, NODES, "", step.node)
-        if node["metadata"]["uid"] != step.uid:
+        node = yield partial(self._client.api.if_there, as_it_is, NODES, "", step.node)
+        if (None if node is None else node["metadata"]["uid"]) != step.uid:
             raise Unwritten(Written.CONFLICT, "it is no longer what it was")
         options = DeleteOptions(resource_version=step.resource_version)
         yield from self._delete(CONFIG_MAPS, NAMESPACE, backup_name(step.node), options)
@@ -216,7 +216,10 @@ class Steps:
         seen = None if node is None else parse_node_seen(node, self._cluster.machines)
         assert not isinstance(seen, Unreadable) and not isinstance(machine, Unreadable), (seen, machine)
         condemnation = None if machine is None else machine.condemnation
-        backup = back_up(node, condemnation.id) if node is not None and isinstance(condemnation, Condemned) else None
+        backup = None
+        if node is not None and isinstance(condemnation, (Condemned, Requested)):
+            newest = condemnation.id if isinstance(condemnation, Condemned) else condemnation.last_id + 1
+            backup = back_up(node, newest)
         renewed = yield partial(api.leases.get, step.node, "")
         self._tell(Inspected(step.node, Inspection(began_at, self._clock(), machine, seen, backup, renewed)))
 

@@ -23,9 +23,9 @@ from pp_hostd.model.remedy import (
 from pp_hostd.model.settings import Leader, Settings
 from tests.leader.virtual_host import World
 
-CERTAIN: list[type[Remedy]] = [Cordon, Condemn, Inspect, AskPeers, AskPeers, Inspect]
+CERTAIN: list[type[Remedy]] = [Inspect, StoreBackup, Cordon, Condemn, Inspect, AskPeers, AskPeers, Inspect]
 BY_DELETION = [*CERTAIN, StoreBackup, DeleteNode, FreeWorkloads, Recreate, Clear, DropBackup]
-BY_MARKER = [*CERTAIN, MarkFreeing, FreeWorkloads, Clear, Uncordon]
+BY_MARKER = [*CERTAIN, MarkFreeing, FreeWorkloads, Clear, Uncordon, DropBackup]
 KINDS = pytest.mark.parametrize("machines", ["openshift", "node"])
 GRACE_SECONDS = Leader().start_grace_seconds
 WAIT_SECONDS = 22.0 + 2 * 10.0 + Leader().margin_seconds

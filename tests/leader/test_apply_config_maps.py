@@ -7,8 +7,8 @@ import pytest
 from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.resources import CONFIG_MAPS, NODES
 from pp_hostd.leader.observe import Kind
-from pp_hostd.model.backup import Backup, parse_backup
-from pp_hostd.model.keys import BACKUP_KEY, NAMESPACE, ROSTER, backup_name
+from pp_hostd.model.backup import Backup, parse_stored_backup
+from pp_hostd.model.keys import NAMESPACE, ROSTER, backup_name
 from pp_hostd.model.remedy import DropBackup, StoreBackup, WriteRoster
 from pp_hostd.model.roster import Member, Roster, parse_roster
 from tests.agent.objects import Home, create_our_namespace
@@ -35,11 +35,11 @@ async def test_a_backup_is_stored_replaced_and_dropped(hands: Hands, client: Api
     backup = await a_backup(client, unique)
     await hands.done(StoreBackup(backup, None))
     first = await stored(client, unique)
-    assert parse_backup(first["data"][BACKUP_KEY]) == backup
+    assert parse_stored_backup(first["data"]) == backup
     later = await a_backup(client, unique, 8)
     await hands.done(StoreBackup(later, version_of(first)))
     second = await stored(client, unique)
-    assert parse_backup(second["data"][BACKUP_KEY]) == later
+    assert parse_stored_backup(second["data"]) == later
     await hands.done(DropBackup(unique, backup.uid, version_of(second)))
     assert await read(client, CONFIG_MAPS, backup_name(unique), NAMESPACE) is None
     versions = (None, version_of(first), version_of(second))

@@ -243,7 +243,7 @@ def test_a_last_look_follows_the_last_acknowledgement() -> None:
     world = waiting(5, 3)
     world.run(world.given_back)
     steps = [type(step) for step in world.steps(AskPeers, Inspect)]
-    assert steps == [Inspect, AskPeers, AskPeers, Inspect]
+    assert steps == [Inspect, Inspect, AskPeers, AskPeers, Inspect]
 
 
 def test_peers_may_be_asked_about_a_host_with_any_gate() -> None:

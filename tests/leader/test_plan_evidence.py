@@ -74,7 +74,7 @@ def test_a_committed_host_is_dead_after_its_watchdogs_timeout_and_the_margin() -
 def test_until_then_nothing_is_done() -> None:
     world = waiting()
     world.commit()
-    world.run(lambda: len(world.steps(Inspect)) == 2)
+    world.run(lambda: len(world.steps(Inspect)) == 3)
     world.driver.turn()
     world.pass_until(world.now + 11.9)
     world.driver.turn()

@@ -142,14 +142,14 @@ def test_an_id_that_cant_grow_is_told_of() -> None:
     assert not world.steps()
 
 
-@pytest.mark.parametrize("steps", range(1, 8))
-def test_a_condemnation_that_is_garbled_in_the_middle_is_void_and_so_is_the_backup(steps: int) -> None:
+@pytest.mark.parametrize("steps", range(1, 10))
+def test_a_condemnation_that_is_garbled_in_the_middle_is_void_and_nothing_licenses_to_free(steps: int) -> None:
     world = World()
     world.request()
     world.run(lambda: len(world.done) == steps)
     world.garble()
     assert "the condemnation is unreadable" in world.held(200.0)
-    assert backup_name(HOST) not in world.api.objects["config maps"]
+    assert not world.licensed()
 
 
 def test_a_condemnation_that_a_person_wrote_is_taken_over_under_a_new_id() -> None:
@@ -241,7 +241,7 @@ def test_a_node_whose_machine_was_deleted_keeps_its_marks_and_people_are_told() 
 def test_without_its_machine_a_stored_backup_is_dropped() -> None:
     world = World()
     world.request()
-    world.run(lambda: len(world.done) == 7)
+    world.run(lambda: len(world.done) == 9)
     world.api.put("machines", world.subject, None)
     world.held(200.0)
     assert world.steps(DropBackup)
@@ -262,7 +262,7 @@ def test_a_node_without_an_address_is_not_in_the_roster_and_yet_has_its_old_row(
 
 def a_backup_of(world: World) -> dict[str, str]:
     world.request()
-    world.run(lambda: len(world.done) == 7)
+    world.run(lambda: len(world.done) == 9)
     data = world.api.objects["config maps"][backup_name(HOST)]["data"]
     assert isinstance(data, dict)
     return data
@@ -302,6 +302,7 @@ def test_a_node_that_no_backup_can_be_made_of_is_not_deleted() -> None:
     world.api.patch("nodes", HOST, {"spec": {"taints": [{"effect": "NoSchedule"}]}})
     world.request()
     assert "no backup can be made of it" in world.held(200.0)
+    assert not world.steps(Cordon)
 
 
 def test_a_marker_that_cant_be_read_frees_nothing() -> None:

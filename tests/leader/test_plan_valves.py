@@ -8,7 +8,7 @@ import pytest
 
 from pp_hostd.model.case import Stage
 from pp_hostd.model.keys import AGENT, PAUSED_NODE
-from pp_hostd.model.remedy import AskPeers, Condemn, Cordon, DeleteNode, DropBackup, HandOver
+from pp_hostd.model.remedy import AskPeers, Condemn, DeleteNode, DropBackup, HandOver, Inspect
 from pp_hostd.model.settings import Leader, Settings
 from tests.leader.virtual_host import HOST, World
 
@@ -174,7 +174,7 @@ def test_a_control_plane_node_that_has_not_come_back_does_not_stand_in_its_own_w
 # A person's wish
 
 
-@pytest.mark.parametrize("steps", range(8))
+@pytest.mark.parametrize("steps", range(10))
 @pytest.mark.parametrize("data", [{"paused": PAUSE}, {"paused": "please"}])
 def test_a_pause_stops_everything_that_is_not_yet_freed_and_ends_at_once(steps: int, data: dict[str, str]) -> None:
     world = World()
@@ -191,7 +191,7 @@ def test_a_pause_stops_everything_that_is_not_yet_freed_and_ends_at_once(steps: 
 def test_a_pause_takes_the_licence_away() -> None:
     world = World()
     world.request()
-    world.run(lambda: len(world.done) == 7)
+    world.run(lambda: len(world.done) == 9)
     world.order({"paused": PAUSE})
     world.held()
     assert world.steps(DropBackup)
@@ -213,16 +213,16 @@ def test_a_node_can_be_paused_alone() -> None:
     assert not world.steps()
 
 
-@pytest.mark.parametrize("steps", range(13))
+@pytest.mark.parametrize("steps", range(15))
 def test_a_dry_run_tells_what_it_would_do_and_does_nothing(steps: int) -> None:
     world = World()
     world.request()
-    world.run(lambda: len(world.done) == min(steps, 12))
+    world.run(lambda: len(world.done) == min(steps, 14))
     world.settings = Settings(api=world.settings.api, leader=Leader(mode="dry-run"))
     world.a_term("b")
     world.held(100.0)
-    assert len(world.done) == min(steps, 12)
-    assert steps >= 12 or "a dry run, or else this would be next" in world.course()
+    assert len(world.done) == min(steps, 14)
+    assert steps >= 14 or "a dry run, or else this would be next" in world.course()
 
 
 def test_a_leader_never_works_on_its_own_host() -> None:
@@ -249,4 +249,4 @@ def test_each_node_has_one_step_under_way_and_several_nodes_go_on_at_once() -> N
     world.driver.turn()
     world.driver.turn()
     assert sorted(node for node, _, _ in world.under_way) == ["p1", "p2", "x"]
-    assert all(isinstance(remedy, Cordon) for _, remedy, _ in world.under_way)
+    assert all(isinstance(remedy, Inspect) for _, remedy, _ in world.under_way)

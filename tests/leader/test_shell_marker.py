@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pp_hostd.model.remedy import Clear, FreeWorkloads, MarkFreeing, Uncordon
+from pp_hostd.model.remedy import Clear, DropBackup, FreeWorkloads, MarkFreeing, Uncordon
 from tests.leader.remediation import KINDS, requested
 from tests.leader.virtual_host import HOST
 
@@ -33,4 +33,4 @@ def test_a_leader_that_follows_one_that_has_lifted_it_frees_nothing_again(machin
     world.a_term("b")
     world.run(world.given_back)
     assert len(world.steps(FreeWorkloads)) == passes
-    assert [type(step) for step in world.steps()[-2:]] == [Clear, Uncordon]
+    assert [type(step) for step in world.steps()[-3:]] == [Clear, Uncordon, DropBackup]

@@ -16,7 +16,7 @@ from pp_hostd.model.backup import back_up
 from pp_hostd.model.bare_metal_host import parse_bare_metal_host, reboot_key
 from pp_hostd.model.case import Course
 from pp_hostd.model.condemnation import Condemned, Draw, NotRequested, Requested, parse_condemnation
-from pp_hostd.model.keys import BACKUP_KEY, CONTROL, ENROLLED, EXTERNAL_REMEDIATION, ROSTER, backup_name
+from pp_hostd.model.keys import CONTROL, ENROLLED, EXTERNAL_REMEDIATION, ROSTER, backup_name
 from pp_hostd.model.machine import Machine, parse_machine
 from pp_hostd.model.observed import NodeSeen, Observed, parse_node_seen
 from pp_hostd.model.record import Unreadable
@@ -249,7 +249,7 @@ class VirtualCluster:
         self.api.put("nodes", step.backup.name, body)
 
     def _store_backup(self, step: StoreBackup) -> None:
-        self._store(backup_name(step.backup.name), {BACKUP_KEY: step.backup.render()}, step.resource_version)
+        self._store(backup_name(step.backup.name), step.backup.data(), step.resource_version)
 
     def _drop_backup(self, step: DropBackup) -> None:
         if step.uid is not None:

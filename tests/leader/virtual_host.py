@@ -10,7 +10,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pp_hostd.model.condemnation import Condemned, NotRequested, Requested
-from pp_hostd.model.keys import AGENT, EXTERNAL_REMEDIATION, PREFIX
+from pp_hostd.model.keys import (
+    AGENT,
+    BACKUP_KEY,
+    CONDEMNATION_ID,
+    EXTERNAL_REMEDIATION,
+    FREED,
+    PREFIX,
+    REPLACES,
+    backup_name,
+)
 from pp_hostd.model.promise import AgentRecord, Armed, Committed, GateClosed, GateKind, WatchdogKind, Withdrawn
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.remedy import (
@@ -194,9 +203,13 @@ class World(VirtualCluster):
         backups = [name for name in self.api.objects["config maps"] if name.startswith("backup-")]
         return node is not None and not backups and not self.marks(node) and self.uncondemned()
 
+    def licensed(self) -> bool:
+        """Whether a backup stands that counts as the leader's own deletion once its Node is missing."""
+        return BACKUP_KEY in (self.api.get("config maps", backup_name(HOST)) or {"data": {}})["data"]
+
     def marks(self, node: dict[str, Any]) -> list[str]:
         """Our marks on the Node, but for those that stay."""
-        stay = {AGENT, PREFIX + "freed", PREFIX + "condemnation-id"}
+        stay = {AGENT, FREED, REPLACES, CONDEMNATION_ID}
         keys = [*(node["metadata"].get("annotations") or {}), *(node["metadata"].get("labels") or {})]
         taints = [taint["key"] for taint in node.get("spec", {}).get("taints", ())]
         return [key for key in (*keys, *taints) if key.startswith(PREFIX) and key not in stay]

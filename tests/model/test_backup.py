@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pp_hostd.model.backup import Backup, back_up, parse_backup
+from pp_hostd.model.backup import Backup, back_up, parse_stored_backup
 from pp_hostd.model.condemnation import NotRequested, parse_condemnation
-from pp_hostd.model.keys import AGENT, CONDEMNATION_ID, CONDEMNED, EXTERNAL_REMEDIATION, FREEING
+from pp_hostd.model.keys import AGENT, BACKUP_KEY, CONDEMNATION_ID, CONDEMNED, CORDONED, EXTERNAL_REMEDIATION, FREEING
 from pp_hostd.model.node import condemned_taint
 from pp_hostd.model.record import Unreadable
 from tests.model import strategies as draw
@@ -33,6 +34,7 @@ NODE: dict[str, Any] = {
             "volumes.kubernetes.io/controller-managed-attach-detach": "true",
             AGENT: '{"v":1,"state":"withdrawn","boot":"b"}',
             FREEING: "8",
+            CORDONED: "8",
             EXTERNAL_REMEDIATION: "2026-03-01T12:00:00Z",
             CONDEMNATION_ID: "8",
         },
@@ -101,24 +103,39 @@ def test_nothing_foreign_is_lost_and_the_restored_node_is_not_condemned(
         "labels": {**NODE["metadata"]["labels"], **labels},
         "annotations": {**NODE["metadata"]["annotations"], **annotations},
     }
-    backup = parse_backup(
-        backed_up({**NODE, "metadata": metadata, "spec": {**spec, "unschedulable": cordoned}}).render()
+    backup = parse_stored_backup(
+        backed_up({**NODE, "metadata": metadata, "spec": {**spec, "unschedulable": cordoned}}).data()
     )
     assert isinstance(backup, Backup)
     node = backup.node()
-    assert node["spec"] == spec
+    ours = CORDONED in metadata["annotations"]
+    assert node["spec"] == {**spec, **({"unschedulable": True} if cordoned and not ours else {})}
     assert node["metadata"]["labels"] == {**RESTORED["metadata"]["labels"], **labels}
     assert node["metadata"]["annotations"] == {**RESTORED["metadata"]["annotations"], **annotations}
     assert parse_condemnation(node["metadata"]) == NotRequested(last_id=0)
 
 
-def test_what_somebody_wrote_into_the_stored_backup_restores_no_promise_and_no_cordon() -> None:
+@pytest.mark.parametrize(("ours", "restored"), [(True, {}), (False, {"unschedulable": True})])
+def test_a_cordon_is_restored_unless_it_is_the_leaders(ours: bool, restored: dict[str, Any]) -> None:
+    metadata = {"name": "worker-1", "uid": "u", "annotations": {CORDONED: "7"} if ours else {}}
+    stored = parse_stored_backup(backed_up({"metadata": metadata, "spec": {"unschedulable": True}}).data())
+    assert isinstance(stored, Backup)
+    assert stored.node()["spec"] == restored
+
+
+def test_an_early_backup_stands_under_a_key_that_older_leaders_take_for_unreadable() -> None:
+    early = replace(backed_up(NODE), early=True)
+    assert parse_stored_backup(early.data()) == early
+    assert BACKUP_KEY not in early.data()
+    assert parse_stored_backup({**early.data(), **backed_up(NODE).data()}) == early
+
+
+def test_what_somebody_wrote_into_the_stored_backup_restores_no_promise() -> None:
     fields = json.loads(backed_up(NODE).render())
     fields["metadata"]["annotations"][AGENT] = "forged"
-    fields["spec"]["unschedulable"] = True
     fields["spec"]["taints"].append(condemned_taint(8))
     fields["status"] = NODE["status"]
-    backup = parse_backup(json.dumps(fields))
+    backup = parse_stored_backup({BACKUP_KEY: json.dumps(fields)})
     assert isinstance(backup, Backup)
     assert backup.node() == RESTORED
 
@@ -138,7 +155,8 @@ def test_what_somebody_wrote_into_the_stored_backup_restores_no_promise_and_no_c
     ],
 )
 def test_a_node_that_cannot_be_restored_whole_is_not_backed_up(part: str, value: object, why: str) -> None:
-    for parsed in (back_up({**NODE, part: value}, 8), parse_backup(json.dumps({"v": 1, "id": 8, **NODE, part: value}))):
+    stored = {BACKUP_KEY: json.dumps({"v": 1, "id": 8, **NODE, part: value})}
+    for parsed in (back_up({**NODE, part: value}, 8), parse_stored_backup(stored)):
         assert isinstance(parsed, Unreadable)
         assert why in parsed.reason
 
@@ -147,4 +165,4 @@ def test_a_node_that_cannot_be_restored_whole_is_not_backed_up(part: str, value:
 @given(draw.anything | draw.damaged(NODE))
 def test_backing_up_never_raises(source: object) -> None:
     parsed = back_up(source, 8)
-    assert isinstance(parsed, Unreadable) or "unschedulable" not in parsed.node()["spec"]
+    assert isinstance(parsed, Unreadable) or parse_stored_backup(parsed.data()) == parsed

@@ -72,7 +72,7 @@ def _check(administrator: Administrator, backup: Backup, is_machine: bool) -> No
         lost = node_writes.complete(node, backup, is_machine=is_machine)
         raise UserError(f"Node {name} is there", _lacking(lost, _dropping(name)))
     leadership = read_leadership(administrator, now())
-    if leadership.leads:
+    if leadership.leads and not backup.early:  # whose Node somebody else has deleted: no leader gives that back
         hint = f"See: pp-leader explain {name}. To do it by hand, stop pp-leader on the control-plane hosts first."
         raise UserError(f"{leadership.sentence()}, and gives Node {name} back when its workloads are free", hint)
 

@@ -16,6 +16,7 @@ from pp_hostd.leader.commands.leadership import read_leadership
 from pp_hostd.leader.commands.waiting import awaited
 from pp_hostd.model.keys import CONDEMNATION_ID, ENROLLED, NAMESPACE, ROSTER
 from pp_hostd.model.node import Node, parse_node
+from pp_hostd.model.observed import is_early
 from pp_hostd.model.promise import GateClosed, Withdrawn
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import parse_roster
@@ -59,7 +60,8 @@ def unenroll(arguments: Namespace) -> int:
 def _only_enrolled(administrator: Administrator, name: str) -> bool:
     """Whether its Node is gone, and nobody gives it back."""
     ours = own_config_maps(administrator)
-    return name in ours.enrolled - ours.backups.keys() and administrator.get(NODES, name) is None
+    given_back = {each for each, stored in ours.backups.items() if not is_early(stored)}
+    return name in ours.enrolled - given_back and administrator.get(NODES, name) is None
 
 
 def _gone(name: str) -> str:

@@ -272,4 +272,4 @@ def _cleaned_up(wanted: _Wanted) -> Course | None:
 def _is_freed(view: View) -> bool:
     """Whether its Node was deleted, or marked, for it: then the flow goes on to its end, which gives it back."""
     marked = view.seen is not None and view.seen.node.freeing is not None
-    return marked or (view.backup_seen is not None and view.seen is None) or (view.is_off and view.seen is None)
+    return marked or (view.licence is not None and view.seen is None) or (view.is_off and view.seen is None)

@@ -22,7 +22,7 @@ def given_back(view: View) -> Course | None:
         return view.refuses(f"ConfigMap {NAMESPACE}/{backup_name(view.name)}: {stored.backup}. Correct or delete it")
     backup = stored.backup if stored is not None and isinstance(stored.backup, Backup) else None
     if stored is not None and backup is not None and (seen is None or seen.node.uid != backup.uid):
-        return _after_deletion(view, stored, backup)
+        return _after_others(view, stored, backup) if backup.early else _after_deletion(view, stored, backup)
     if seen is not None and seen.node.freeing is not None:
         return _after_marker(view, seen)
     return _lifted(view, seen)
@@ -47,6 +47,25 @@ def _after_deletion(view: View, stored: BackupSeen, backup: Backup) -> Course:
         return clear
     drop = DropBackup(view.name, seen.node.uid, stored.resource_version)
     return view.does(Stage.CLEARING, drop, "its Node is back")
+
+
+def _after_others(view: View, stored: BackupSeen, backup: Backup) -> Course:
+    """Somebody else has deleted the Node, of a host that may live: nothing is freed. It gets back what it had."""
+    seen = view.seen
+    if seen is None and view.name not in view.observed.enrolled:
+        drop = DropBackup(view.name, None, stored.resource_version)
+        return view.does(Stage.CLEARING, drop, "somebody else has deleted its Node, and it is not enrolled any more")
+    if seen is None:
+        return view.refuses(
+            "somebody else has deleted its Node, and its host may live: nothing is freed. The Node gets its labels, "
+            f"annotations and taints back once it is registered again. To recreate it now: pp-leader restore "
+            f"{view.name}. If the host is gone for good: pp-leader unenroll {view.name} --force"
+        )
+    if seen.replaces != backup.uid:
+        complete = Complete(backup, seen.node.uid)
+        return view.does(Stage.GIVING_BACK, complete, "completes the Node by which somebody else has replaced its own")
+    drop = DropBackup(view.name, seen.node.uid, stored.resource_version)
+    return view.does(Stage.CLEARING, drop, "the Node that somebody else has replaced has all that it had")
 
 
 def _after_marker(view: View, seen: NodeSeen) -> Course:

@@ -5,7 +5,9 @@ Every state is derived from the cluster and this term's own memory, so any step 
 
 from __future__ import annotations
 
-from pp_hostd.leader.plan.certainty import certain, refusal
+from dataclasses import replace
+
+from pp_hostd.leader.plan.certainty import LOOK_AGAIN_SECONDS, certain, refusal
 from pp_hostd.leader.plan.giving_back import given_back
 from pp_hostd.leader.plan.valves import Valves, begun, paused
 from pp_hostd.leader.plan.view import View
@@ -27,12 +29,19 @@ def poisoned(view: View, valves: Valves) -> Course | None:
     if begun is not None:  # also while it is paused: a Node that is missing must come back
         return begun
     course, stored, seen = _asked_for(view, valves), view.backup_seen, view.seen
-    next_step = course and course.step
-    if stored is not None and seen is not None and not isinstance(next_step, (Inspect, StoreBackup, DeleteNode)):
-        # A backup without its Node is a licence to free, so it stands only while the deletion comes next.
+    if stored is not None and seen is not None and not _is_needed(view, course):
         drop = DropBackup(view.name, seen.node.uid, stored.resource_version)
         return view.does(Stage.CHECKING, drop, "its Node is not deleted after all: drops the backup")
     return course
+
+
+def _is_needed(view: View, course: Course | None) -> bool:
+    """Whether the backup stands. Without its Node it is a licence to free, so it stands only while the deletion comes
+    next; an early one stands while its Node is condemned, or about to be."""
+    step = course and course.step
+    if view.licence is not None:
+        return isinstance(step, (Inspect, StoreBackup, DeleteNode))
+    return view.condemned is not None or begun(view.seen) or isinstance(step, (Inspect, StoreBackup, Cordon))
 
 
 def _asked_for(view: View, valves: Valves) -> Course | None:
@@ -96,7 +105,23 @@ def _remedied(view: View, machine: Machine, seen: NodeSeen, valves: Valves) -> C
             return view.waits(Stage.HELD, held, until_at)
     if view.name == view.term.own_node:
         return view.does(Stage.HELD, HandOver(), "this leader runs on that very host: another must lead")  # rule 14
-    return _condemned(view, machine, seen) or certain(view)
+    return _backed_up(view, seen) or _condemned(view, machine, seen) or certain(view)
+
+
+def _backed_up(view: View, seen: NodeSeen) -> Course | None:
+    """Before it is touched: whoever deletes the Node from here on, it gets back what it had. None once that stands."""
+    if view.backup_seen is not None:  # of this very Node: what was another's is given back, or dropped, before
+        return None
+    inspection = view.case.inspection
+    if inspection is None or inspection.node != seen or inspection.backup is None:
+        due_at = 0.0 if inspection is None else inspection.began_at + LOOK_AGAIN_SECONDS
+        told = "reads its Node, to back it up"
+        if view.now < due_at:
+            return view.waits(Stage.CONDEMNING, told, due_at)
+        return view.does(Stage.CONDEMNING, Inspect(view.subject, view.name), told)
+    if isinstance(inspection.backup, Unreadable):
+        return view.refuses(f"no backup can be made of its Node: {inspection.backup}")
+    return view.does(Stage.CONDEMNING, StoreBackup(replace(inspection.backup, early=True), None), "backs its Node up")
 
 
 def _condemned(view: View, machine: Machine, seen: NodeSeen) -> Course | None:

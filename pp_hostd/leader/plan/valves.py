@@ -12,7 +12,7 @@ from pp_hostd.model.case import Course, Stage, Term
 from pp_hostd.model.condemnation import Condemned
 from pp_hostd.model.control import Pause
 from pp_hostd.model.machine import Machine
-from pp_hostd.model.observed import CONTROL_PLANE_LABELS, BackupSeen, NodeSeen, Observed
+from pp_hostd.model.observed import CONTROL_PLANE_LABELS, BackupSeen, NodeSeen, Observed, is_early
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.remedy import SwitchOff
 from pp_hostd.model.settings import Settings
@@ -52,13 +52,14 @@ class Valves:
         most = _most(settings.leader.max_unhealthy, len(_within_reach(observed) if on_hosts else observed.enrolled))
         storm = len(names) > most
         busy = {machine.node for machine in asked if isinstance(machine.condemnation, Condemned)}
-        busy |= set(observed.backups) | {name for name in observed.marked if begun(observed.nodes.get(name))}
+        deleted = {name for name, stored in observed.backups.items() if not is_early(stored)}
+        busy |= deleted | {name for name in observed.marked if begun(observed.nodes.get(name))}
         off = _kept_off(observed)
         control_plane = {name for name, seen in observed.nodes.items() if seen.control_plane}
         control_plane |= {name for name, stored in observed.backups.items() if _of_control_plane(stored)}
         absent = {name for name in control_plane if _absent(observed.nodes.get(name))}
         calm_at = now + settings.leader.cool_down_seconds if storm else term.calm_at
-        worked_on = busy & observed.enrolled | set(observed.backups) | off  # about all others nothing can be done
+        worked_on = busy & observed.enrolled | deleted | off  # about all others nothing can be done
         busy_control_plane = (busy | off) & control_plane | absent
         return cls(len(names), most, len(worked_on), len(busy_control_plane), len(control_plane), calm_at)
 

@@ -9,7 +9,7 @@ from pp_hostd.model.bare_metal_host import BareMetalHost, PowerRequest
 from pp_hostd.model.case import Case, Course, Stage, Term
 from pp_hostd.model.condemnation import Condemned
 from pp_hostd.model.machine import Machine
-from pp_hostd.model.observed import BackupSeen, MachineSeen, NodeSeen, Observed
+from pp_hostd.model.observed import BackupSeen, MachineSeen, NodeSeen, Observed, is_early
 from pp_hostd.model.remedy import Remedy
 from pp_hostd.model.settings import Settings
 
@@ -43,6 +43,12 @@ class View:
     @property
     def backup_seen(self) -> BackupSeen | None:
         return self.observed.backups.get(self.name)
+
+    @property
+    def licence(self) -> BackupSeen | None:
+        """The stored backup if it is, or may be, of a Node that a leader deletes: if that is missing, we deleted it."""
+        stored = self.backup_seen
+        return None if stored is None or is_early(stored) else stored
 
     @property
     def condemned(self) -> Condemned | None:
