@@ -70,6 +70,8 @@ class Api:
         uids = itertools.count(1)
         self.store = Store(lambda: EPOCH + time.now, lambda: f"uid-{next(uids)}", history_limit=100, watch_limit=1000)
         self.health = dict.fromkeys(SERVERS, Health.WELL)
+        self.down: set[str] = set()
+        """Servers that do not run, because their host or its kubelet does not."""
         self.serves_machines = True
         """Whether the CRD of the machines is there."""
         self.leases: dict[str, str] = {}
@@ -149,20 +151,27 @@ class Api:
 
     # The servers.
 
+    def _is_up(self, server: str) -> bool:
+        return self.health[server] in _UP and server not in self.down
+
+    def is_dead(self, server: str) -> bool:
+        """Whether it refuses connections."""
+        return self.health[server] is Health.DEAD or server in self.down
+
     def answers(self, server: str) -> bool:
         """Whether it can carry out anything now."""
-        if self.health[server] not in _UP:
+        if not self._is_up(server):
             return False
         cut = self._network.cut
         for other in SERVERS:
-            if other != server and self.health[other] in _UP and not {(server, other), (other, server)} & cut:
+            if other != server and self._is_up(other) and not {(server, other), (other, server)} & cut:
                 return True
         return False
 
     def carry_out(self, server: str, serve: Serve, reply: Done) -> None:
         """At the server: sooner or later, or never."""
         self.requests += 1
-        if self.health[server] is Health.DEAD:
+        if self.is_dead(server):
             reply(Failed("connection refused", Written.NOT_DONE))
         elif self.health[server] is Health.BROWN:
             self._in_brown_out(server, serve, reply)

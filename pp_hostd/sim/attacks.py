@@ -27,10 +27,10 @@ NOT_READY_SECONDS = 40.0
 
 
 class Attacks:
-    """What lasts ends by itself."""
+    """What lasts ends by itself, or when all is healed."""
 
-    def __init__(self, world: World) -> None:
-        self._world, self._api = world, world.api
+    def __init__(self, world: World, healed_at: float) -> None:
+        self._world, self._api, self._healed_at = world, world.api, healed_at
         self._saved: Saved | None = None
         self.acts: Mapping[str, Callable[[Trouble], None]] = {
             "condemnation id is removed": self._remove_ids,
@@ -69,6 +69,8 @@ class Attacks:
 
     def _look_at(self, name: str, patience_seconds: float, since: float | None) -> None:
         time, api = self._world.time, self._api
+        if time.now >= self._healed_at:
+            return
         node, renewed = api.exists(NODES, "", name), float(api.leases.get(name, "-inf"))
         ill = not node or time.now - renewed > NOT_READY_SECONDS
         since = (time.now if since is None else since) if ill else None
@@ -126,6 +128,7 @@ class Attacks:
                 continue
             if anew:
                 make_machine(self._api, name)
+                self._world.hosts[name].machine_was_replaced()
             else:
                 self._api.store.put_back(kind, Key(namespace, name), machine)
 
@@ -154,14 +157,20 @@ class Attacks:
 
     def _finalize(self, trouble: Trouble) -> None:
         for name in trouble.who:
-            if self._api.exists(NODES, "", name):
-                self._api.patch(NODES, "", name, {"metadata": {"finalizers": [FINALIZER]}})
+            self._set_finalizers(name, [FINALIZER])
+            if trouble.seconds:
+                self._world.time.after(trouble.seconds, partial(self._set_finalizers, name, None))
+
+    def _set_finalizers(self, name: str, finalizers: list[str] | None) -> None:
+        if self._api.exists(NODES, "", name):
+            self._api.patch(NODES, "", name, {"metadata": {"finalizers": finalizers}})
 
     # Peers.
 
     def _lie(self, trouble: Trouble) -> None:
         """Whoever holds the peer key may say what he likes about anybody."""
         health = Health.UNHEALTHY if trouble.part < 0.5 else Health.NOT_FOUND
+        self._world.disturbances.lied = True
         for liar in trouble.who:
             self._world.lies[liar] = partial(_accuse, liar, health)
             self._world.time.after(trouble.seconds, partial(self._world.lies.pop, liar, None))

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.resources import MACHINES, NODES, Resource
+from pp_hostd.model.gate_kind import AUTO, GateFacts, gate_kind, hindrance
+from pp_hostd.model.promise import GateKind
 from pp_hostd.model.settings import Settings
 
 MACHINES_IN = "machines"
@@ -14,15 +16,19 @@ MACHINES_IN = "machines"
 @frozen
 class Cluster:
     """`machines` is the setting of that name, `strategy` that of the leaders; empty is what the settings say. `tainted`
-    are the hosts with a `taint` gate."""
+    are the hosts with a `taint` gate. The kubelets of `api_on` start the API servers; if empty, those are elsewhere."""
 
     machines: str = "openshift"
     strategy: str = ""
     tainted: tuple[str, ...] = ()
+    api_on: tuple[str, ...] = ()
+    arm_pairs: bool = True
+    """Unlike the default: what nobody relies on needs no bad day."""
 
     def __str__(self) -> str:
         parts = [f"machines: {self.machines}", f"strategy: {self.strategy}" if self.strategy else ""]
         parts.append(f"taint gate: {', '.join(self.tainted)}" if self.tainted else "")
+        parts.append(f"API on: {', '.join(self.api_on)}" if self.api_on else "")
         return "; ".join(filter(None, parts))
 
     @property
@@ -48,13 +54,18 @@ class Cluster:
             return {"cluster.x-k8s.io/cluster-namespace": MACHINES_IN, "cluster.x-k8s.io/machine": node}
         return {}
 
+    def gate(self, node: str) -> GateKind:
+        """As each agent finds it on its host."""
+        if node in self.tainted:
+            return GateKind.TAINT
+        return gate_kind(AUTO, hindrance(GateFacts("kube-apiserver.yaml" if node in self.api_on else "")))
+
     def settings(self, given: Settings, node: str = "") -> Settings:
-        """Those of this cluster, or of one of its hosts. Pairs are armed: what nobody relies on needs no bad day."""
-        gate = "taint" if node in self.tainted else "hold"
+        """Those of this cluster, or of one of its hosts."""
         return replace(
             given,
             api=replace(given.api, machines=self.machines),
-            agent=replace(given.agent, gate=gate, arm_pairs=True),
+            agent=replace(given.agent, gate=self.gate(node).value, arm_pairs=self.arm_pairs),
             leader=replace(given.leader, strategy=self.strategy or given.leader.strategy),
         )
 

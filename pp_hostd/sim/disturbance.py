@@ -23,6 +23,8 @@ class Disturbances:
         self._disturbed_until: dict[str, float] = {}
         self._api_out_since: float | None = None
         self._network_changed_at = 0.0
+        self.lied = False
+        """Whether somebody has spoken for a peer."""
 
     def disturbed(self, name: str, seconds: float) -> None:
         """Its agent can't do its work for so long."""
@@ -45,7 +47,12 @@ class Disturbances:
     def only_control_plane_failed(self, name: str) -> bool:
         """Whether nobody has the API, and all else is well, and was so for a while before it failed."""
         since = self._api_out_since
-        if since is None or self._network.troubled or not isinstance(self._condemnation(name), NotRequested):
+        if (
+            since is None
+            or self.lied
+            or self._network.troubled
+            or not isinstance(self._condemnation(name), NotRequested)
+        ):
             return False
         wrong_at = [self._network_changed_at, self._api.changed_at(*self._api.cluster.place(name))]
         wrong_at += self._disturbed_until.values()

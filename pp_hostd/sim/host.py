@@ -58,6 +58,8 @@ class Host:
         """On disk."""
         self.boots = 0
         self.down_since = 0.0
+        self.off_until = 0.0
+        """It has no power before."""
         self.wallclock_off_seconds = 0.0
         self.agent_not_before = 0.0
         """What it waits for may take long."""
@@ -70,10 +72,12 @@ class Host:
         """What runs on it."""
         self.started: Callable[[], None] = lambda: None
         """Tells of workloads."""
+        self.kubelet_runs: Callable[[], None] = lambda: None
+        """Hears again and again that its kubelet runs, whether or not it may start workloads."""
         self._time, self._chance, self._note, self._fired = time, chance, note, fired
 
     def power_on(self) -> None:
-        if self.boot is not None:
+        if self.boot is not None or self._time.now < self.off_until:
             return
         self.boots += 1
         rate = 1 + MAX_DRIFT * (2 * self._chance.random() - 1)
@@ -111,6 +115,12 @@ class Host:
         boot.watchdog_seconds = None
         boot.fires_at = 0.0
         boot.machine_is_gone = False
+
+    def machine_was_replaced(self) -> None:
+        """By another one of its name: if it has started anything for the old one, it must end or disarm."""
+        boot = self.boot
+        if boot is not None and boot.gate is Gate.OPEN and boot.watchdog_seconds is not None:
+            boot.machine_is_gone = True
 
     def _look_at_watchdog(self, boot: Boot) -> None:
         if self.boot is not boot or boot.watchdog_seconds is None:

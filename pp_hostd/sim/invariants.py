@@ -8,8 +8,8 @@ from pp_hostd.kube.resources import NODES
 from pp_hostd.model.keys import EXTERNAL_REMEDIATION, OUT_OF_SERVICE, is_ours
 from pp_hostd.model.memory import Decision
 from pp_hostd.model.node import Node, parse_node
-from pp_hostd.sim.api import Json, as_it_is
-from pp_hostd.sim.host import MAX_DRIFT, MOST_BOOT_SECONDS
+from pp_hostd.sim.api import SERVERS, Json, as_it_is
+from pp_hostd.sim.host import MAX_DRIFT, MOST_BOOT_SECONDS, Host
 from pp_hostd.sim.kubelet import LOOK_SECONDS
 from pp_hostd.sim.truth import A_MOMENT
 from pp_hostd.sim.world import World
@@ -63,29 +63,35 @@ class Invariants:
         """All was healed a while ago: every Node is back, as it was, and every host runs workloads, or it is told why
         not."""
         world = self._world
+        if not any(map(world.api.answers, SERVERS)):
+            raise Violation("progress", "the API is not back")
         bound = dead_seconds(world.settings) * (1 + MAX_DRIFT) + A_MOMENT
         if world.longest_isolation_seconds > bound:
             raise Violation("bound", f"a host lived for {world.longest_isolation_seconds:.2f} s without a proof")
         for name, host in world.hosts.items():
-            if not world.api.exists(NODES, "", name):
-                raise Violation("progress", f"Node {name} is missing")
-            node = world.api.found(parse_node, NODES, "", name)
-            assert isinstance(node, Node), node
-            if _lasting(world.api.found(as_it_is, NODES, "", name)) != self._before[name]:
-                raise Violation("nothing lost", f"Node {name} is not as it was")
-            boot = host.boot
-            if boot is not None and boot.machine_is_gone:
-                raise Violation("bound", f"the machine of {name} is gone since long, and it feeds on")
-            asked = _is_requested(world, name)
-            if not asked and node.tainted:
-                raise Violation("progress", f"nobody requests {name}, and its Node is still tainted")
-            if asked and not world.told.get(name):
-                raise Violation("progress", f"{name} is asked for, and nothing is done about it")
-            boots = world.time.now - host.down_since < MOST_BOOT_SECONDS
-            if boot is not None:
-                boots = world.time.now <= boot.since + LOOK_SECONDS  # its kubelet has not looked yet
-            if not asked and not boots and not host.runs_workloads and not world.agent_says(name):
-                raise Violation("progress", f"{name} is well, and runs nothing")
+            self._host_at_the_end(name, host)
+
+    def _host_at_the_end(self, name: str, host: Host) -> None:
+        world = self._world
+        if not world.api.exists(NODES, "", name):
+            raise Violation("progress", f"Node {name} is missing")
+        node = world.api.found(parse_node, NODES, "", name)
+        assert isinstance(node, Node), node
+        if _lasting(world.api.found(as_it_is, NODES, "", name)) != self._before[name]:
+            raise Violation("nothing lost", f"Node {name} is not as it was")
+        boot = host.boot
+        if boot is not None and boot.machine_is_gone:
+            raise Violation("bound", f"the machine of {name} is gone since long, and it feeds on")
+        asked = _is_requested(world, name)
+        if not asked and node.tainted:
+            raise Violation("progress", f"nobody requests {name}, and its Node is still tainted")
+        if asked and not world.told.get(name):
+            raise Violation("progress", f"{name} is asked for, and nothing is done about it")
+        boots = world.time.now - host.down_since < MOST_BOOT_SECONDS
+        if boot is not None:
+            boots = world.time.now <= boot.since + LOOK_SECONDS  # its kubelet has not looked yet
+        if not asked and not boots and not host.runs_workloads and not world.agent_says(name):
+            raise Violation("progress", f"{name} is well, and runs nothing")
 
 
 def _is_requested(world: World, name: str) -> bool:

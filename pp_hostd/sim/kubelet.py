@@ -28,6 +28,8 @@ class Kubelet:
         if self._host.boot is not self._boot:
             return
         runs = self._boot.kubelet_since is not None
+        if runs or not self._held:
+            self._host.kubelet_runs()  # and starts what needs no API
         if (runs or not self._held) and self._has_a_way():
             self._report()
             if not runs and not self._is_kept_away():

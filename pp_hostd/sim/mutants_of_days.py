@@ -17,3 +17,43 @@ LIFTED_ACCUSES = mutant(
     "",
     ("model.inquiry:weigh", "answer.id in lifted_ids", "False"),
 )
+
+IDS_RESTART = mutant(
+    "a condemnation id is the last one and 1",
+    9,
+    "",
+    ("model.condemnation:Draw.id_after", "max(last_id, DICE * self.wallclock_seconds) + self.dice", "last_id"),
+)
+
+ONE_ACCUSER_CONDEMNS = mutant(
+    "one peer that accuses a host condemns it",
+    3,
+    "outage",
+    (
+        "agent.judge:_inquired",
+        "    if is_outage(",
+        "    if inquiry.said(Said.UNHEALTHY, Said.NOT_FOUND):\n"
+        "        return _outvoted(standing, memory, inquiry, now)\n"
+        "    if is_outage(",
+    ),
+)
+
+LABEL_CONDEMNS = mutant(
+    "a machine that bears the label is not acquitted, though nobody requests it",
+    1,
+    "",
+    (
+        "model.condemnation:_condemnation",
+        "    return Requested(last_id) if requested",
+        "    if CONDEMNED in fields.section('labels'):\n"
+        "        raise Refused('the label is set, and there is no time')\n"
+        "    return Requested(last_id) if requested",
+    ),
+)
+
+HELD_BY_ITSELF = mutant(
+    "a gate holds kubelets that have to start the API",
+    6,
+    "",
+    ("model.gate_kind:gate_kind", "GateKind.TAINT if hindered_by else GateKind.HOLD", "GateKind.HOLD"),
+)

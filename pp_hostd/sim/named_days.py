@@ -1,7 +1,8 @@
-"""The bad days that have a name."""
+"""The bad days that have a name: faults of networks, hosts and processes here, attacks in a table of their own."""
 
 from __future__ import annotations
 
+from pp_hostd.sim.attack_days import ATTACK_DAYS
 from pp_hostd.sim.mutants import mutant_called
 from pp_hostd.sim.mutants_of_days import LIFTED_ACCUSES, OUTAGE_CONDEMNS
 from pp_hostd.sim.named_day import BEGIN, HOUR, MINUTE, NamedDay, Names, everybody
@@ -108,4 +109,5 @@ DAYS = {
     "upgrade": NamedDay(
         "agents and leaders are restarted under load, and a host dies", 9, _upgrade, mutant_called("a restart forgets")
     ),
+    **ATTACK_DAYS,
 }

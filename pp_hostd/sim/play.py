@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Callable
 
-from pp_hostd.model.bond import Gate
 from pp_hostd.sim.attacks import Attacks
 from pp_hostd.sim.schedule import Schedule, Trouble
 from pp_hostd.sim.weather import Weather
@@ -29,7 +28,7 @@ class Play:
         people = world.people
         self._acts: dict[str, Callable[[Trouble], None]] = {
             **self._weather.acts,
-            **Attacks(world).acts,
+            **Attacks(world, schedule.healed_at).acts,
             "request": lambda trouble: people.request(trouble.who[0]),
             "absolve": lambda trouble: people.absolve(trouble.who[0]),
             "absolve once it is freed": self._absolve_when_freed,
@@ -39,6 +38,7 @@ class Play:
             "a node leaves": self._leave,
             "machine is replaced": self._replace_machine,
             "power fails": lambda trouble: world.hosts[trouble.who[0]].go_down("its power failed"),
+            "power stays off": self._power_off,
             "reset fails": self._reset_fails,
             "a clock is set": self._set_clock,
             "agent starts late": self._start_late,
@@ -69,6 +69,12 @@ class Play:
         self._world.note("TROUBLE", "all is healed")
 
     # Hosts and their clocks.
+
+    def _power_off(self, trouble: Trouble) -> None:
+        host, time = self._world.hosts[trouble.who[0]], self._world.time
+        host.off_until = time.now + trouble.seconds
+        host.go_down("its power failed")
+        time.after(trouble.seconds, host.power_on)
 
     def _reset_fails(self, trouble: Trouble) -> None:
         self._world.hosts[trouble.who[0]].reset_works = False
@@ -151,6 +157,4 @@ class Play:
         if world.api.cluster.machines_are_nodes:  # who deletes a Node says that its workloads are gone
             return
         world.people.replace_machine(name)
-        boot = world.hosts[name].boot
-        if boot is not None and boot.gate is Gate.OPEN and boot.watchdog_seconds is not None:
-            boot.machine_is_gone = True
+        world.hosts[name].machine_was_replaced()

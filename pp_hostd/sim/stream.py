@@ -9,7 +9,7 @@ from pp_hostd.embedded.paging import Query
 from pp_hostd.embedded.status import StatusError
 from pp_hostd.embedded.subscription import Subscription
 from pp_hostd.kube.resources import Resource
-from pp_hostd.sim.api import Client, Failed, Health, Json, Reply
+from pp_hostd.sim.api import Client, Failed, Json, Reply
 
 DEADLINE_SECONDS = 5.0
 DELAY_SECONDS = 0.005
@@ -73,7 +73,7 @@ class Stream:
     def _try(self) -> None:
         """TCP sends again and again what is lost on the way."""
         client, waited = self._client, self._client.time.now - (self._waiting_since or 0.0)
-        if client.api.health[self._server] is Health.DEAD or waited > SILENCE_SECONDS:
+        if client.api.is_dead(self._server) or waited > SILENCE_SECONDS:
             self._break()
         elif not client.process.alive:
             self._close()

@@ -10,9 +10,10 @@ from typing import Callable
 from pp_hostd.model.answer import Answer
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.memory import Decision
+from pp_hostd.model.promise import GateKind
 from pp_hostd.model.settings import Settings
 from pp_hostd.sim.agent import Agent
-from pp_hostd.sim.api import Api, Client
+from pp_hostd.sim.api import SERVERS, Api, Client
 from pp_hostd.sim.cluster import PLAIN, Cluster
 from pp_hostd.sim.disturbance import Disturbances
 from pp_hostd.sim.filled import fill, machine_of
@@ -71,8 +72,10 @@ class World:
         self.disturbances = Disturbances(self.time, self.network, self.api, self.hosts, watchdog_seconds)
         fill(self.api, self.names, settings.leader.lease_seconds)
         for name, host in self.hosts.items():
-            host.held = name not in cluster.tainted
+            host.held = cluster.gate(name) is GateKind.HOLD
             host.start, host.started = partial(self._start, host), partial(self._started, name)
+            host.kubelet_runs = partial(self._start_servers, name)
+        self.api.down = {server for name in cluster.api_on for server in self._servers_on(name)}
 
     def begin(self) -> None:
         for host in self.hosts.values():
@@ -91,7 +94,22 @@ class World:
         """Its kubelet writes about each pod that it starts."""
         self.api.pods[name] = self.time.now
 
+    def _servers_on(self, name: str) -> tuple[str, ...]:
+        """Of one host that runs the API all of them, of several each a part."""
+        hosts = self.api.cluster.api_on
+        return tuple(each for number, each in enumerate(SERVERS) if hosts and hosts[number % len(hosts)] == name)
+
+    def _start_servers(self, name: str) -> None:
+        """They are static pods."""
+        servers = self.api.down.intersection(self._servers_on(name))
+        if servers:
+            self.note(name, f"starts {', '.join(sorted(servers))}")
+            self.api.down -= servers
+            self.disturbances.api_changed()
+
     def _end(self, name: str, boot: Boot) -> None:
+        self.api.down.update(self._servers_on(name))
+        self.disturbances.api_changed()
         _, agent = self.agents.get(name, (None, None))
         if agent is not None and boot.watchdog_seconds is not None and boot.kubelet_since is not None:
             # As if its T had been that of everybody.

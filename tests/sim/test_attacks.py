@@ -8,7 +8,8 @@ from pp_hostd.kube.resources import NODES
 from pp_hostd.model.condemnation import Condemned, NotRequested
 from pp_hostd.model.keys import EXTERNAL_REMEDIATION
 from pp_hostd.model.promise import Withdrawn
-from pp_hostd.sim.api import as_it_is
+from pp_hostd.sim.api import SERVERS, as_it_is
+from pp_hostd.sim.cluster import Cluster
 from pp_hostd.sim.schedule import Trouble
 from tests.sim.story import FREED, Story, X
 
@@ -82,6 +83,21 @@ def test_a_host_in_maintenance_withdraws_and_is_armed_again_when_that_is_over() 
     maintenance = Trouble(15.0, "maintenance", X, 30.0)
     assert isinstance(Story(maintenance, until=40.0).node.agent, Withdrawn)
     assert Story(maintenance).promise
+
+
+def test_a_host_without_power_stays_off() -> None:
+    story = Story(Trouble(15.0, "power stays off", X, 60.0))
+    assert story.said("node-5", "boots", after=15.0) == [75.0]
+
+
+def test_api_servers_on_hosts_run_while_the_kubelets_of_those_do() -> None:
+    cluster = Cluster(api_on=("node-1", "node-2"))
+    story = Story(Trouble(15.0, "power stays off", ("node-1",), 30.0), until=40.0, cluster=cluster)
+    assert story.world.api.down == {"api-1", "api-3"}
+    assert not any(map(story.world.api.answers, SERVERS))
+    assert story.said("node-2", "starts api-2")
+    story.world.time.run(60.0)
+    assert all(map(story.world.api.answers, SERVERS))
 
 
 def test_a_node_that_has_finalizers_is_not_gone_when_it_is_deleted() -> None:

@@ -1,0 +1,90 @@
+"""Bad days on which somebody removes what the rules rest on, lies, or the API depends on hosts that it protects."""
+
+from __future__ import annotations
+
+from pp_hostd.sim.cluster import Cluster
+from pp_hostd.sim.mutants_of_days import HELD_BY_ITSELF, IDS_RESTART, LABEL_CONDEMNS, ONE_ACCUSER_CONDEMNS
+from pp_hostd.sim.named_day import BEGIN, MINUTE, NamedDay, Names, everybody
+from pp_hostd.sim.schedule import Trouble
+
+
+def _remediated(name: str, at: float) -> list[Trouble]:
+    """A host is cut off for long enough, requested, freed, and comes back."""
+    return [Trouble(at, "cut off", (name,), MINUTE), Trouble(at + 1, "request", (name,))]
+
+
+def _requested_in_isolation(name: str, at: float) -> list[Trouble]:
+    """It still talks to its peers, who know of its condemnation."""
+    return [Trouble(at, "cut off from API", (name,), 3 * MINUTE), Trouble(at + 1, "request", (name,))]
+
+
+def _ids_restart(names: Names) -> list[Trouble]:
+    """After a remediation the id is removed by hand, and by an etcd restore; the next one must not find it lifted."""
+    host, other = names[-1], names[-2]
+    later = BEGIN + 8 * MINUTE
+    return [
+        *_remediated(host, BEGIN),
+        Trouble(BEGIN + 3 * MINUTE, "condemnation id is removed", (host,)),
+        *_requested_in_isolation(host, BEGIN + 4 * MINUTE),
+        Trouble(later, "etcd is saved"),
+        *_remediated(other, later + 1),
+        Trouble(later + 3 * MINUTE, "etcd is restored"),
+        *_requested_in_isolation(other, later + 5 * MINUTE),
+    ]
+
+
+def _one_accuser(names: Names) -> list[Trouble]:
+    """In each outage one peer accuses everybody who asks it: in other words each time."""
+    lies = [
+        Trouble(BEGIN, "a peer lies", names[-1:], 3 * MINUTE, 0.0),
+        Trouble(BEGIN + 3 * MINUTE, "a peer lies", names[-1:], 3 * MINUTE, 1.0),
+    ]
+    return lies + [Trouble(lie.at + 10, "API stops", names, 2 * MINUTE) for lie in lies]
+
+
+def _annotation_removed(names: Names) -> list[Trouble]:
+    """0, 0.3, 1 and 5 s after a request, of which the host hears only later."""
+    troubles = []
+    for number, seconds in enumerate((0.0, 0.3, 1.0, 5.0)):
+        at = BEGIN + number * 2 * MINUTE
+        troubles += [
+            Trouble(at, "cut off", names[-1:], 8.0),
+            Trouble(at + 1, "request", names[-1:]),
+            Trouble(at + 1 + seconds, "external-remediation is removed", names[-1:]),
+        ]
+    return troubles
+
+
+def _cold_start(names: Names) -> list[Trouble]:
+    """A site without power, and then one control-plane host that reboots."""
+    site = [Trouble(BEGIN, "power stays off", (name,), MINUTE) for name in names]
+    return [*site, Trouble(BEGIN + 5 * MINUTE, "power stays off", names[:1], MINUTE)]
+
+
+ATTACK_DAYS = {
+    "cold-start": NamedDay(
+        "all hosts of a site lose power, those that start the API among them, and come back",
+        5,
+        _cold_start,
+        HELD_BY_ITSELF,
+        everybody,
+        Cluster(api_on=("node-1", "node-2", "node-3")),
+    ),
+    "ids-restart": NamedDay(
+        "after a remediation the condemnation id is removed, by hand and by an etcd restore, and the host is condemned "
+        "again",
+        5,
+        _ids_restart,
+        IDS_RESTART,
+    ),
+    "one-accuser": NamedDay(
+        "in an outage of the control plane one peer accuses everybody", 5, _one_accuser, ONE_ACCUSER_CONDEMNS, everybody
+    ),
+    "annotation-removed": NamedDay(
+        "a person removes only external-remediation of a machine that is condemned",
+        5,
+        _annotation_removed,
+        LABEL_CONDEMNS,
+        everybody,
+    ),
+}
