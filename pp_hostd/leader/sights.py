@@ -269,9 +269,10 @@ def _for_roster(seen: NodeSeen | None) -> object:
 
 
 def _binding(seen: NodeSeen) -> object:
-    """What the host states; one that has decided is bound by what it promised before."""
+    """What the host states, and whether its Node bears the taint: without it a host whose Machine is missing finds its
+    Node untouched (rule 1). One that has decided is bound by what it promised before."""
     agent = seen.node.agent
-    return seen.node.uid, agent.promise if isinstance(agent, Committed) else agent
+    return seen.node.uid, seen.node.tainted, agent.promise if isinstance(agent, Committed) else agent
 
 
 def _standing(machine: Machine) -> object:

@@ -26,7 +26,8 @@ class NodeSeen:
     """A Node; `subject` is the machine that it names. `freed` and `confirmed` are None where nothing is. `replaces` is
     the uid of the Node that somebody else replaced by it, once it has what that one had; empty if none. `conditioned`:
     it has a Ready condition, whatever that says. `stretch` changes whenever the watch has shown that another promise
-    binds the host than before, and when it had to begin anew: with the same one there was no gap."""
+    binds the host than before, or that its Node got or lost the taint, and when it had to begin again: with the same
+    one there was no gap."""
 
     node: Node
     subject: str | Unreadable

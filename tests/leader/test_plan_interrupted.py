@@ -34,7 +34,7 @@ from tests.leader.remediation import (
     requested,
     waiting,
 )
-from tests.leader.virtual_host import HOST, LABELS, World
+from tests.leader.virtual_host import HOST, LABELS, TAINT, World
 
 
 @KINDS
@@ -126,6 +126,19 @@ def test_a_promise_that_was_another_one_for_a_moment_makes_the_wait_start_anew()
     changed_at = world.now
     world.run(world.given_back)
     assert len(world.steps(Condemn)) == 1
+    assert world.at(DeleteNode) >= changed_at + WAIT_SECONDS
+
+
+def test_a_taint_that_was_absent_for_a_moment_makes_the_wait_start_again() -> None:
+    world = waiting()
+    tainted = world.api.objects["nodes"][HOST]["spec"]["taints"]
+    world.api.lags = True  # both changes are shown at once, and no plan sees the first
+    world.api.patch("nodes", HOST, {"spec": {"taints": [TAINT]}})
+    world.api.patch("nodes", HOST, {"spec": {"taints": tainted}})
+    world.api.lags = False
+    world.api.catch_up()
+    changed_at = world.now
+    world.run(world.given_back)
     assert world.at(DeleteNode) >= changed_at + WAIT_SECONDS
 
 
