@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from pp_hostd.sim.cluster import Cluster
-from pp_hostd.sim.mutants_of_days import HELD_BY_ITSELF, IDS_RESTART, LABEL_CONDEMNS, ONE_ACCUSER_CONDEMNS
+from pp_hostd.sim.mutants_of_days import (
+    HELD_BY_ITSELF,
+    IDS_RESTART,
+    LABEL_CONDEMNS,
+    ONE_ACCUSER_CONDEMNS,
+    PAIRS_ARE_ARMED,
+    VANISHED_CONDEMNS,
+)
 from pp_hostd.sim.named_day import BEGIN, MINUTE, NamedDay, Names, everybody
 from pp_hostd.sim.schedule import Trouble
 
@@ -55,6 +62,19 @@ def _annotation_removed(names: Names) -> list[Trouble]:
     return troubles
 
 
+def _machines_vanish(names: Names) -> list[Trouble]:
+    """One, then all, which come back under another uid, then all with their CRD."""
+    return [
+        Trouble(BEGIN, "machines vanish", names[-1:], MINUTE),
+        Trouble(BEGIN + 3 * MINUTE, "machines vanish", names, 2 * MINUTE, 1.0),
+        Trouble(BEGIN + 8 * MINUTE, "machines vanish with their CRD", names, 2 * MINUTE),
+    ]
+
+
+def _pair_with_api(names: Names) -> list[Trouble]:
+    return [Trouble(BEGIN, "power stays off", names[:1], 2 * MINUTE)]
+
+
 def _cold_start(names: Names) -> list[Trouble]:
     """A site without power, and then one control-plane host that reboots."""
     site = [Trouble(BEGIN, "power stays off", (name,), MINUTE) for name in names]
@@ -86,5 +106,20 @@ ATTACK_DAYS = {
         _annotation_removed,
         LABEL_CONDEMNS,
         everybody,
+    ),
+    "machines-vanish": NamedDay(
+        "one Machine, then all Machines, then all with their CRD vanish and come back",
+        5,
+        _machines_vanish,
+        VANISHED_CONDEMNS,
+        everybody,
+    ),
+    "pair-with-api": NamedDay(
+        "of two nodes the one that starts the API reboots",
+        2,
+        _pair_with_api,
+        PAIRS_ARE_ARMED,
+        everybody,
+        Cluster(api_on=("node-1",), arm_pairs=False),
     ),
 }

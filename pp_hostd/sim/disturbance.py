@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pp_hostd.kube.resources import NODES
 from pp_hostd.model.condemnation import NotRequested
-from pp_hostd.sim.api import SERVERS, Api
+from pp_hostd.model.node import Node, parse_node
+from pp_hostd.model.promise import Armed
+from pp_hostd.sim.api import SERVERS, Api, Health
 from pp_hostd.sim.filled import machine_of
 from pp_hostd.sim.host import Host
 from pp_hostd.sim.network import Network
 from pp_hostd.sim.time import Time
 
 CALM_SECONDS = 10.0
+SETTLED_SECONDS = 25.0
+"""Longer than a host can live without a proof."""
 
 
 class Disturbances:
@@ -22,7 +27,7 @@ class Disturbances:
         self._watchdog_seconds = watchdog_seconds
         self._disturbed_until: dict[str, float] = {}
         self._api_out_since: float | None = None
-        self._network_changed_at = 0.0
+        self._network_changed_at = self._api_changed_at = 0.0
         self.lied = False
         """Whether somebody has spoken for a peer."""
 
@@ -39,6 +44,7 @@ class Disturbances:
         self._network_changed_at = self._time.now
 
     def api_changed(self) -> None:
+        self._api_changed_at = self._time.now
         if any(map(self._api.answers, SERVERS)):
             self._api_out_since = None
         elif self._api_out_since is None:
@@ -58,6 +64,22 @@ class Disturbances:
         wrong_at += self._disturbed_until.values()
         wrong_at += [self._time.now if host.boot is None else host.boot.since for host in self._hosts.values()]
         return max(wrong_at) + CALM_SECONDS < since
+
+    def only_its_machine_vanished(self, name: str, uid: str) -> bool:
+        """Whether its Machine of this uid is gone, its Node is untouched, and all else was well for a while."""
+        api, place = self._api, self._api.cluster.place(name)
+        if api.cluster.machines_are_nodes or not api.serves_machines or self.lied or self._network.troubled:
+            return False
+        if api.exists(*place) and machine_of(api, name).uid == uid:
+            return False
+        node = api.if_there(parse_node, NODES, "", name)
+        promised = isinstance(node, Node) and isinstance(node.agent, Armed) and node.agent.machine_uid == uid
+        if not promised or node.tainted or node.freeing is not None:
+            return False
+        wrong_at = [self._network_changed_at, self._api_changed_at, *self._disturbed_until.values()]
+        wrong_at += [self._time.now if host.boot is None else host.boot.since for host in self._hosts.values()]
+        well = all(health is Health.WELL for health in api.health.values())
+        return well and max(wrong_at) + SETTLED_SECONDS < self._time.now
 
     def _condemnation(self, name: str) -> object:
         return machine_of(self._api, name).condemnation if self._api.exists(*self._api.cluster.place(name)) else None

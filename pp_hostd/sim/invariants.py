@@ -49,7 +49,10 @@ class Invariants:
             self._owed[owed] += 1
             if self._owed[owed] > 1:
                 raise Violation("one reset per condemnation", f"{node} resets itself again under id {decision.id}")
-        if node in self._spared or self._world.disturbances.only_control_plane_failed(node):
+        disturbances = self._world.disturbances
+        if disturbances.only_its_machine_vanished(node, uid):
+            raise Violation("needless reset", f"{node}, whose Machine alone has vanished: {decision.cause}")
+        if node in self._spared or disturbances.only_control_plane_failed(node):
             raise Violation("needless reset", f"{node}: {decision.cause}")
 
     def _false_proof(self, sentence: str) -> None:

@@ -57,3 +57,17 @@ HELD_BY_ITSELF = mutant(
     "",
     ("model.gate_kind:gate_kind", "GateKind.TAINT if hindered_by else GateKind.HOLD", "GateKind.HOLD"),
 )
+
+VANISHED_CONDEMNS = mutant(
+    "a host whose machine is gone has no proof, though its Node is untouched",
+    1,
+    "replaced",
+    ("agent.judge:_left_alone", "if missing is None or", "if True or missing is None or"),
+)
+
+PAIRS_ARE_ARMED = mutant(
+    "both of two nodes are armed",
+    3,
+    "",
+    ("agent.plan:_too_few", "n == 2 and not settings.agent.arm_pairs", "False"),
+)
