@@ -99,7 +99,9 @@ class Telling:
             self._say(course, course.stage.value, course.sentence, observed)
 
     def _is_news(self, course: Course, before: _Followed, now: float) -> bool:
-        """Every write, every refusal, and what keeps it waiting, if that lasts."""
+        """Every write, every refusal, and what keeps it waiting, if that lasts. What keeps failing is one refusal."""
+        if course.refused and before.course.refused:
+            return course.sentence != before.course.sentence
         if _writes(course) not in (None, _writes(before.course)):
             return True
         changed = course.sentence != before.course.sentence

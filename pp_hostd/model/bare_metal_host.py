@@ -22,6 +22,9 @@ from pp_hostd.model.record import (
 _POWERED_STATES = ("provisioned", "externally provisioned")
 """In which the operator heeds requests like ours."""
 
+_MOST_DOUBLINGS = 10
+"""After n failures the operator waits for about 2^n minutes, and never longer than with this n."""
+
 
 @frozen
 class PowerRequest:
@@ -160,4 +163,9 @@ def _unheeded(status: Fields) -> str:
 def _error(status: Fields) -> str:
     if status.anything("operationalStatus") != "error":
         return ""
-    return f"{status.anything('errorType') or 'error'}: {str(status.anything('errorMessage') or 'no details')[:200]}"
+    told = f"{status.anything('errorType') or 'error'}: {str(status.anything('errorMessage') or 'no details')[:200]}"
+    count = status.anything("errorCount")
+    if not isinstance(count, int) or count < 1:
+        return told
+    minutes = 2 ** min(count, _MOST_DOUBLINGS)
+    return f"{told} (failure {count}; it tries again within about {minutes} min)"

@@ -14,6 +14,9 @@ from pp_hostd.model.condemnation import Draw
 from pp_hostd.model.promise import Armed
 from pp_hostd.model.remedy import Inspection, Remedy
 
+FEW_FAILURES = 3
+"""So many in a row are nothing to tell: an API server restarts, or another one takes over."""
+
 
 class Awaited(enum.Enum):
     """What may never come, so that something is done about it after a while."""
@@ -62,6 +65,12 @@ class Case:
     awaited: Awaited | None = None
     awaited_at: float = 0.0
     fell_back: bool = False
+    failures: int = 0
+    """How many steps in a row were refused or not answered."""
+
+    @property
+    def keeps_failing(self) -> bool:
+        return self.failures >= FEW_FAILURES
 
 
 @frozen

@@ -24,6 +24,13 @@ _OPENSHIFT, _METAL3 = "baremetalhost:///", "metal3://"
 OWNER_REMEDIATED = "OwnerRemediated"
 _ROLE, _CONTROL_PLANE = "machine.openshift.io/cluster-api-machine-role", "cluster.x-k8s.io/control-plane"
 
+_ACTUATORS_MARKS = (
+    "remediation.metal3.io/powered-off-for-remediation",
+    "remediation.metal3.io/node-annotations-backup",
+    "remediation.metal3.io/node-labels-backup",
+    "remediation.metal3.io/power-on-will-timeout-at",
+)
+
 
 class Flow(enum.Enum):
     """How a machine that is asked for is remedied; the values are those of the annotation pp-hostd.io/flow."""
@@ -59,7 +66,8 @@ class Claim:
 class MachineHost:
     """`host` is None for a machine that stands on none. `flow` is what its annotation asks for; `claim` is of the
     remediation object that has it remedied. `kept` says why nobody may delete the Machine; nothing, if it may be.
-    `escalated`: its owner was told that it can't be helped."""
+    `escalated`: its owner was told that it can't be helped. `actuator` is the mark that OpenShift's own bare-metal
+    actuator has left on it, empty if none."""
 
     host: HostReference | Unreadable | None = None
     flow: Flow | Unreadable | None = None
@@ -67,6 +75,7 @@ class MachineHost:
     kept: str = ""
     deleting: bool = False
     escalated: bool = False
+    actuator: str = ""
 
 
 NO_HOST = MachineHost()
@@ -91,6 +100,7 @@ def _machine_host(machine: Fields) -> MachineHost:
         else None,
         kept=_kept(metadata),
         deleting=metadata.anything("deletionTimestamp") is not None,
+        actuator=next((mark for mark in _ACTUATORS_MARKS if mark in annotations), ""),
         escalated=any(_is_escalation(each) for each in machine.section("status").elements("conditions")),
     )
 

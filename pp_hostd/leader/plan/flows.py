@@ -15,7 +15,7 @@ from pp_hostd.leader.plan.electorates import Electorates
 from pp_hostd.leader.plan.external_remediation import remediations
 from pp_hostd.leader.plan.memory import awaiting, counted, learned, sighted, unbroken
 from pp_hostd.leader.plan.poison_pill import poisoned, trouble_with
-from pp_hostd.leader.plan.power_cycle import awaited, own_backup, power_cycled, requested_off, switched_on
+from pp_hostd.leader.plan.power_cycle import awaited, is_never_off, own_backup, power_cycled, requested_off, switched_on
 from pp_hostd.leader.plan.power_trouble import host_trouble, unfit, without_host
 from pp_hostd.leader.plan.targets import Target, targets
 from pp_hostd.leader.plan.valves import Valves, begun
@@ -92,7 +92,7 @@ def flow_of(view: View) -> Flow | str:
     if view.request is not None:
         return Flow.POWER_CYCLE
     confirmed = view.seen is not None and view.seen.confirmed is not None
-    if view.case.fell_back or confirmed:  # a person's word that it is dead needs no power
+    if view.case.fell_back or confirmed or is_never_off(view):  # a person's word that it is dead needs no power
         return Flow.POISON_PILL
     claim = None if seen is None else seen.host.claim
     asked = claim.flow if isinstance(claim, Claim) else None if seen is None else seen.host.flow
@@ -114,7 +114,7 @@ def _is_stuck(view: View, course: Course) -> bool:
     if not (power.cycle and power.fallback) or case.fell_back or seen is None or seen.host.host is None:
         return False
     unheard = case.awaited is Awaited.ACKNOWLEDGED and view.now >= case.awaited_at + power.off_timeout_seconds
-    return course.refused or (unheard and course.stage is Stage.ACKNOWLEDGING)
+    return (course.refused and not case.keeps_failing) or (unheard and course.stage is Stage.ACKNOWLEDGING)
 
 
 def _fallen_back(view: View, valves: Valves, course: Course) -> Course | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import groupby
 
-from pp_hostd.model.case import Awaited, Case, Term
+from pp_hostd.model.case import FEW_FAILURES, Awaited, Case, Term
 from pp_hostd.model.node import Node
 from pp_hostd.model.observed import MachineSeen, NodeSeen
 from pp_hostd.model.promise import Armed, Committed, GateClosed, GateKind
@@ -23,6 +23,7 @@ from pp_hostd.model.remedy import (
     NotAcknowledged,
     RemedyEnded,
     RemedyNews,
+    SwitchOff,
     SwitchOn,
 )
 from pp_hostd.model.roster import Electorate
@@ -31,6 +32,8 @@ from pp_hostd.model.written import Written
 
 PAUSE_SECONDS = 1.0
 """After a step that failed, and between two rounds of questions."""
+MOST_PAUSE_SECONDS = 30.0
+"""After a step that has failed many times in a row."""
 
 
 def wait_seconds(settings: Settings, promise: Armed) -> float:
@@ -166,13 +169,23 @@ def _objection(case: Case, answer: Acknowledged) -> str:
     return "it has forgotten in between" if forgotten else ""
 
 
+def _failed(case: Case, ended: RemedyEnded) -> Case:
+    """What keeps failing is tried less and less often. The time to switch a host off counts from the first attempt."""
+    failures = case.failures + (ended.written is not Written.CONFLICT)
+    doublings = max(0, failures - FEW_FAILURES)
+    pause_seconds = min(PAUSE_SECONDS * 2.0 ** min(doublings, 10), MOST_PAUSE_SECONDS)
+    if isinstance(ended.remedy, SwitchOff):
+        case = awaiting(case, Awaited.OFF, ended.at)
+    return replace(case, not_before_at=ended.at + pause_seconds, trouble=ended.sentence, failures=failures)
+
+
 def _ended(case: Case, ended: RemedyEnded) -> Case:
     remedy = ended.remedy
     # Rule 9: an id is tried once. The write of a condemnation whose outcome is unknown may still use it up.
     case = replace(case, drawn=remedy.id if isinstance(remedy, Cordon) and ended.written is Written.DONE else None)
     if ended.written is not Written.DONE:
-        return replace(case, not_before_at=ended.at + PAUSE_SECONDS, trouble=ended.sentence)
-    case = replace(case, not_before_at=0.0, trouble="")
+        return _failed(case, ended)
+    case = replace(case, not_before_at=0.0, trouble="", failures=0)
     if isinstance(remedy, Condemn):
         return Case(id=remedy.id, after=remedy.resource_version)
     if isinstance(remedy, AskPeers):

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pp_hostd.leader.plan.certainty import look_again, refusal
 from pp_hostd.leader.plan.freeing import deleted
 from pp_hostd.leader.plan.power_table import Action, Situation, action
-from pp_hostd.leader.plan.power_trouble import host_trouble, unfit, without_host
+from pp_hostd.leader.plan.power_trouble import host_trouble, rival, unfit, without_host
 from pp_hostd.leader.plan.valves import Valves, paused
 from pp_hostd.leader.plan.view import View
 from pp_hostd.model.backup import Backup
@@ -52,8 +52,9 @@ def power_cycled(view: View, valves: Valves) -> Course | None:
         return completed
     if host is None:
         return _hostless(view)
-    if _is_left_over(view, host):
-        return switched_on(view, host, "was kept off for a machine that is gone: powers it on again")
+    released = _released(view, host)
+    if released is not None:
+        return released
     what, why = action(situation(view, host))
     if what is Action.SWITCH_OFF and machine is not None:
         return _switch_off(view, machine, host, valves, why)
@@ -101,6 +102,8 @@ def awaited(view: View) -> Awaited | None:
         return Awaited.ACKNOWLEDGED if view.case.t0_at is None else None
     if host is not None and view.request is not None:
         return None if host.powered_on is False else Awaited.OFF
+    if view.case.awaited is Awaited.OFF and view.case.failures and _asks(view):
+        return Awaited.OFF  # it can't even be requested
     if host is None or not _is_deleted(view) or _is_back(view, host) or _kept_off_by_others(host):
         return None
     return Awaited.ON
@@ -230,6 +233,13 @@ def _still_on(view: View, host: BareMetalHost, why: str) -> Course:
     return view.refuses(f"{told}. See that its BMC and its operator work; this goes on once it is off")
 
 
+def is_never_off(view: View) -> bool:
+    """Whether the request itself could not be written in time, so that the host has to reset itself instead."""
+    due_at = view.case.awaited_at + view.settings.power.off_timeout_seconds
+    late = view.case.awaited is Awaited.OFF and view.request is None and view.now >= due_at
+    return late and _can_reset_itself(view)
+
+
 def _can_reset_itself(view: View) -> bool:
     seen, machine = view.seen, view.machine
     enrolled = view.name in view.observed.enrolled
@@ -239,6 +249,16 @@ def _can_reset_itself(view: View) -> bool:
 
 
 # On again.
+
+
+def _released(view: View, host: BareMetalHost) -> Course | None:
+    """Our request is not, or no longer, to keep this host off. None if it may."""
+    if _is_left_over(view, host):
+        return switched_on(view, host, "was kept off for a machine that is gone: powers it on again")
+    contested = rival(view, host)
+    if not contested or not _asks(view):  # what was freed already is given back
+        return None
+    return view.refuses(contested) if view.request is None else switched_on(view, host, contested)
 
 
 def _is_left_over(view: View, host: BareMetalHost) -> bool:

@@ -8,6 +8,7 @@ from pp_hostd.model.keys import EXTERNAL_REMEDIATION
 from pp_hostd.model.machine_host import HostReference
 from pp_hostd.model.record import Unreadable
 
+ACTUATORS_KEY = "reboot.metal3.io/capbm-requested-power-off"
 _WITHDRAW = f"or remove {EXTERNAL_REMEDIATION} from the Machine"
 
 
@@ -27,6 +28,21 @@ def without_host(view: View) -> str:
             f"its host was replaced. Correct spec.providerID, {_WITHDRAW}"
         )
     return f"there is no BareMetalHost {reference}, which Machine {view.subject} names. Correct that, {_WITHDRAW}"
+
+
+def rival(view: View, host: BareMetalHost) -> str:
+    """Why OpenShift's own bare-metal actuator has this machine, which acts on the same request; empty if it has not."""
+    mark = "" if view.machine_seen is None else view.machine_seen.host.actuator
+    where = f"{mark} is on Machine {view.subject}"
+    if ACTUATORS_KEY in host.others:
+        mark, where = ACTUATORS_KEY, f"{ACTUATORS_KEY} is on BareMetalHost {host.subject}"
+    if not mark:
+        return ""
+    return (
+        f"OpenShift's own bare-metal actuator works on it ({where}), and two must not switch the same host. Set "
+        "power.cycle to false; or stop that actuator (Deployment machine-api-controllers in openshift-machine-api) "
+        "and remove its marks"
+    )
 
 
 def host_trouble(view: View, host: BareMetalHost) -> str:

@@ -87,7 +87,11 @@ class View:
         """The step, unless one failed just now: then it is tried again in a moment, and the sentence says why."""
         if self.settings.leader.mode == "dry-run":
             return self.waits(stage, f"a dry run, or else this would be next: {sentence}")
-        if self.now < self.case.not_before_at:
+        step_now = step if self.now >= self.case.not_before_at else None
+        if self.case.keeps_failing:  # said once, and in the same words whether it is tried just now or not
+            told, due_at = f"{sentence}, which keeps failing: {self.case.trouble}", self.case.not_before_at
+            return Course(self.name, self.subject, stage, told, step_now, None if step_now else due_at, refused=True)
+        if step_now is None:
             told = f"{sentence}; tried again soon: {self.case.trouble}"
             return Course(self.name, self.subject, stage, told, due_at=self.case.not_before_at)
         return Course(self.name, self.subject, stage, sentence, step)

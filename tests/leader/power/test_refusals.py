@@ -207,3 +207,39 @@ def test_a_host_of_a_machine_that_is_gone_is_let_on_again() -> None:
     world.api.put("machines", world.subject, None)
     world.run(lambda: world.powered)
     assert [step.host for step in world.steps(SwitchOn) if isinstance(step, SwitchOn)] == [HOST_NAME]
+
+
+ACTUATORS_KEY = "reboot.metal3.io/capbm-requested-power-off"
+MARKS = ["powered-off-for-remediation", "node-annotations-backup", "node-labels-backup", "power-on-will-timeout-at"]
+
+
+def the_actuator_acts(world: PoweredWorld, mark: str) -> None:
+    if mark == ACTUATORS_KEY:
+        world.annotate_host(mark, '{"mode":"hard","force":false}')
+    else:
+        world.annotate_machine(world.subject, **{f"remediation.metal3.io/{mark}": ""})
+
+
+@pytest.mark.parametrize("mark", [ACTUATORS_KEY, *MARKS])
+def test_a_machine_that_openshifts_own_actuator_works_on_is_left_to_it(mark: str) -> None:
+    world = PoweredWorld()
+    world.bmc = Bmc.UNATTENDED
+    the_actuator_acts(world, mark)
+    world.request()
+    told = world.held()
+    assert mark in told and "power.cycle" in told and "machine-api-controllers" in told
+    assert world.steps() == []
+
+
+@pytest.mark.parametrize("mark", [ACTUATORS_KEY, *MARKS])
+def test_what_was_begun_is_left_to_the_actuator_if_that_begins_too(mark: str) -> None:
+    world = PoweredWorld()
+    world.bmc = Bmc.UNATTENDED
+    world.request()
+    world.run(lambda: bool(world.steps(SwitchOff)))
+    the_actuator_acts(world, mark)
+    world.switch(False)
+    world.change_host(status={"poweredOn": False})
+    world.run(lambda: bool(world.steps(SwitchOn)))
+    assert mark in world.held()
+    assert world.host.request is None and not world.steps(DeleteNode)

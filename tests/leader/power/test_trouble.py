@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pp_hostd.model.remedy import Clear, Condemn, DeleteMachine, DeleteNode, SwitchOff, SwitchOn
+from pp_hostd.model.written import Written
 from tests.leader.power.powered import HOST, KEY, Bmc, PoweredWorld
 
 TEN_MINUTES = 600.0
@@ -164,3 +165,52 @@ def test_power_that_reads_off_ends_the_wait_for_peers_that_never_acknowledge() -
     assert world.steps(SwitchOff) and world.steps(DeleteNode)
     assert world.host.request is None and KEY not in str(world.api.get("hosts", "metal/x"))
     assert world.course(HOST) == ""
+
+
+# An operator whose webhook refuses every write.
+
+
+class Refusing(PoweredWorld):
+    """Behind a webhook that nobody answers: every write to a BareMetalHost fails. `tried` is when."""
+
+    def __init__(self, *, enrolled: bool = True) -> None:
+        self.tried: list[float] = []
+        self.refusing = True
+        super().__init__(enrolled=enrolled)
+
+    def carry_out(self) -> None:
+        if self.refusing and isinstance(self.under_way[0][1], (SwitchOff, SwitchOn)):
+            self.tried.append(self.now)
+            self.fail(Written.NOT_DONE, "failed calling webhook")
+        else:
+            super().carry_out()
+
+
+def test_a_write_that_is_refused_is_tried_less_and_less_often_and_says_what_is_refused() -> None:
+    world = Refusing(enrolled=False)
+    world.request()
+    world.spend(TEN_MINUTES)
+    assert 5 < len(world.tried) < 40
+    (course,) = world.driver.courses
+    assert course.refused and "failed calling webhook" in course.sentence
+    world.refusing = False
+    world.run(world.is_well)
+
+
+def test_the_time_to_switch_a_host_off_counts_from_the_first_attempt() -> None:
+    world = Refusing()
+    world.with_settings(fallback=True)
+    world.request()
+    world.run(lambda: bool(world.tried))
+    world.run(lambda: bool(world.steps(Condemn)))
+    assert world.now - world.tried[0] < world.settings.power.off_timeout_seconds + 60
+    world.run(world.is_well)
+
+
+def test_the_operators_own_pause_after_failures_is_told() -> None:
+    world = PoweredWorld()
+    world.bmc = Bmc.UNATTENDED
+    error = {"operationalStatus": "error", "errorType": "power management error", "errorMessage": "no answer"}
+    world.change_host(status={**error, "errorCount": 8})
+    world.request()
+    assert "failure 8; it tries again within about 256 min" in world.held(TEN_MINUTES)
