@@ -323,10 +323,26 @@ def test_an_untainted_node_is_tainted_again_and_stays_condemned_under_the_same_i
     assert [type(step) for step in world.steps(Cordon, Condemn)] == [Cordon, Condemn, Cordon]
 
 
-def test_a_node_with_finalizers_would_not_go_and_is_not_deleted() -> None:
+def test_a_node_with_finalizers_would_not_go_and_is_not_touched() -> None:
     world = World()
     world.api.patch("nodes", HOST, {"metadata": {"finalizers": ["example.com/guard"]}})
     world.request()
+    assert "its Node has finalizers and would not go (example.com/guard)" in world.held()
+    assert not world.steps(Cordon)
+
+
+def test_where_the_node_is_kept_its_finalizers_are_nobodys_business() -> None:
+    world = World(settings=Settings(leader=Leader(strategy="resources")))
+    world.api.patch("nodes", HOST, {"metadata": {"finalizers": ["example.com/guard"]}})
+    world.request()
+    world.run(world.given_back)
+
+
+def test_a_node_that_gets_finalizers_during_the_wait_is_not_deleted() -> None:
+    world = World()
+    world.request()
+    world.run(lambda: bool(world.steps(AskPeers)))
+    world.api.patch("nodes", HOST, {"metadata": {"finalizers": ["example.com/guard"]}})
     assert "its Node has finalizers and would not go (example.com/guard)" in world.held()
 
 

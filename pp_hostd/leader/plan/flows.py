@@ -13,6 +13,7 @@ from dataclasses import replace
 from pp_hostd.frozen import frozen
 from pp_hostd.leader.plan.electorates import Electorates
 from pp_hostd.leader.plan.external_remediation import remediations
+from pp_hostd.leader.plan.freeing import undeletable
 from pp_hostd.leader.plan.memory import awaiting, counted, learned, sighted, unbroken
 from pp_hostd.leader.plan.poison_pill import poisoned, trouble_with
 from pp_hostd.leader.plan.power_cycle import awaited, is_never_off, own_backup, power_cycled, requested_off, switched_on
@@ -127,6 +128,7 @@ def _fallen_back(view: View, valves: Valves, course: Course) -> Course | None:
     if machine is None or view.condemned is None or view.request is not None:
         return course
     trouble = without_host(view) if host is None else host_trouble(view, host) or unfit(host)
+    trouble = trouble or ("" if view.seen is None else undeletable(view.seen))
     if host is None or trouble or host.powered_on is not True:
         why = trouble or f"BareMetalHost {view.host} reads off already, and not by our request"
         return replace(course, sentence=f"{course.sentence}; and it can't be switched off: {why}")

@@ -12,13 +12,23 @@ from pp_hostd.model.observed import NodeSeen
 from pp_hostd.model.remedy import DeleteNode, Inspection, StoreBackup
 
 
+def undeletable(found: NodeSeen) -> str:
+    """Why its Node can't be deleted at once; empty if it can. Checked before the host is touched, and here."""
+    if not found.finalizers:
+        return ""
+    return (
+        f"its Node has finalizers and would not go ({', '.join(found.finalizers)}). Remove them, if nobody needs them"
+    )
+
+
 def deleted(
     view: View, inspection: Inspection, found: NodeSeen, backup_id: int, host: BareMetalHost | None, why: str
 ) -> Course:
     """Back it up under this id, with the BareMetalHost that was switched off for it, if one was; then delete it."""
     node, stored = found.node, view.backup_seen
-    if found.finalizers:
-        return view.refuses(f"{why}, but its Node has finalizers and would not go ({', '.join(found.finalizers)})")
+    trouble = undeletable(found)
+    if trouble:
+        return view.refuses(f"{why}, but {trouble}")
     if not isinstance(inspection.backup, Backup):
         return view.refuses(f"{why}, but no backup can be made of its Node: {inspection.backup}")
     wanted = replace(inspection.backup, id=backup_id)

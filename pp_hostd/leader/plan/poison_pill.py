@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pp_hostd.leader.plan.certainty import LOOK_AGAIN_SECONDS, certain, refusal
+from pp_hostd.leader.plan.freeing import undeletable
 from pp_hostd.leader.plan.giving_back import given_back
 from pp_hostd.leader.plan.valves import Valves, begun, paused
 from pp_hostd.leader.plan.view import View
@@ -82,7 +83,10 @@ def trouble_with(view: View, machine: Machine, seen: NodeSeen | None) -> str:
         return (
             f"the node is not enrolled, so it can't be known when it is dead. To enrol it: pp-leader enroll {view.name}"
         )
-    return "" if isinstance(machine.condemnation, Condemned) else refusal(view, seen, machine.uid)
+    if isinstance(machine.condemnation, Condemned):
+        return ""
+    by_deletion = view.settings.leader.strategy == "node-delete"
+    return refusal(view, seen, machine.uid) or (undeletable(seen) if by_deletion else "")
 
 
 def _readable(view: View, machine: Machine, seen: NodeSeen | None) -> str:

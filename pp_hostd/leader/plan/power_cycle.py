@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pp_hostd.leader.plan.certainty import look_again, refusal
-from pp_hostd.leader.plan.freeing import deleted
+from pp_hostd.leader.plan.freeing import deleted, undeletable
 from pp_hostd.leader.plan.power_table import Action, Situation, action
 from pp_hostd.leader.plan.power_trouble import host_trouble, rival, unfit, without_host
 from pp_hostd.leader.plan.valves import Valves, paused
@@ -133,6 +133,7 @@ def _is_back(view: View, host: BareMetalHost) -> bool:
 
 def _switch_off(view: View, machine: Machine, host: BareMetalHost, valves: Valves, why: str) -> Course:
     trouble = _trouble(view, machine) or host_trouble(view, host) or unfit(host)
+    trouble = trouble or ("" if view.seen is None else undeletable(view.seen))
     if trouble:
         return view.refuses(trouble)
     held, until_at = paused(view), None

@@ -36,6 +36,14 @@ def test_a_host_that_can_not_be_relied_on_is_refused_with_the_reason(change: dic
     assert world.steps() == []
 
 
+def test_the_host_of_a_node_with_finalizers_is_not_switched_off() -> None:
+    world = PoweredWorld()
+    world.api.patch("nodes", HOST, {"metadata": {"finalizers": ["example.com/guard"]}})
+    world.request()
+    assert "its Node has finalizers and would not go (example.com/guard)" in world.held()
+    assert world.steps() == []
+
+
 @pytest.mark.parametrize(("change", "told"), HOST_TROUBLES[:4], ids=[told for _, told in HOST_TROUBLES[:4]])
 def test_power_that_reads_off_is_no_proof_once_nobody_looks_after_it(change: dict[str, Any], told: str) -> None:
     world = PoweredWorld()
