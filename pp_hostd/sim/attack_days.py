@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pp_hostd.sim.cluster import Cluster
 from pp_hostd.sim.mutants_of_days import (
+    FINALIZERS_LATE,
     HELD_BY_ITSELF,
     IDS_RESTART,
     LABEL_CONDEMNS,
@@ -60,6 +61,10 @@ def _annotation_removed(names: Names) -> list[Trouble]:
             Trouble(at + 1 + seconds, "external-remediation is removed", names[-1:]),
         ]
     return troubles
+
+
+def _node_with_finalizers(names: Names) -> list[Trouble]:
+    return [Trouble(BEGIN, "a Node has finalizers", names[-1:]), Trouble(BEGIN + 5, "request", names[-1:])]
 
 
 def _machines_vanish(names: Names) -> list[Trouble]:
@@ -121,5 +126,8 @@ ATTACK_DAYS = {
         PAIRS_ARE_ARMED,
         everybody,
         Cluster(api_on=("node-1",), arm_pairs=False),
+    ),
+    "node-with-finalizers": NamedDay(
+        "a host is requested whose Node has finalizers", 5, _node_with_finalizers, FINALIZERS_LATE, everybody
     ),
 }

@@ -71,3 +71,10 @@ PAIRS_ARE_ARMED = mutant(
     "",
     ("agent.plan:_too_few", "n == 2 and not settings.agent.arm_pairs", "False"),
 )
+
+FINALIZERS_LATE = mutant(
+    "a Node with finalizers is refused only when it would be deleted",
+    12,
+    "",
+    ("leader.plan.poison_pill:trouble_with", '(undeletable(seen) if by_deletion else "")', '""'),
+)
