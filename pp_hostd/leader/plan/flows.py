@@ -70,7 +70,10 @@ def _view(
     electorate = None if case.promise is None else electorates.of(case.promise)
     case = counted(case, None if isinstance(electorate, Unreadable) else electorate, now)
     view = View(settings, observed, electorates, term, case, target.node, target.machine, now, target.host)
-    return replace(view, case=awaiting(case, awaited(view), now))
+    view = replace(view, case=awaiting(case, awaited(view), now))
+    if is_never_off(view):
+        view = replace(view, case=replace(view.case, fell_back=True, failures=0, not_before_at=0.0))
+    return view
 
 
 def _course(view: View, valves: Valves) -> Course | None:
@@ -93,7 +96,7 @@ def flow_of(view: View) -> Flow | str:
     if view.request is not None:
         return Flow.POWER_CYCLE
     confirmed = view.seen is not None and view.seen.confirmed is not None
-    if view.case.fell_back or confirmed or is_never_off(view):  # a person's word that it is dead needs no power
+    if view.case.fell_back or confirmed:  # a person's word that it is dead needs no power
         return Flow.POISON_PILL
     claim = None if seen is None else seen.host.claim
     asked = claim.flow if isinstance(claim, Claim) else None if seen is None else seen.host.flow
