@@ -176,7 +176,7 @@ class Machines(Sight[_MachineFound]):
         before, machine = self.seen.pop(name, None), None if found is None else found.machine
         if found is not None:
             self.seen[name] = replace(self._stretched(before, found.machine), host=found.host)
-        _list(self.requests, name, machine is not None and not isinstance(machine.condemnation, NotRequested))
+        _list(self.requests, name, machine is not None and _is_listed(machine))
         if (before and (before.machine.uid, before.machine.node)) != (machine and (machine.uid, machine.node)):
             self.revision += 1
         self._claim(name, before and before.host.host, found and found.host.host)
@@ -273,6 +273,11 @@ def _binding(seen: NodeSeen) -> object:
     Node untouched (rule 1). One that has decided is bound by what it promised before."""
     agent = seen.node.agent
     return seen.node.uid, seen.node.tainted, agent.promise if isinstance(agent, Committed) else agent
+
+
+def _is_listed(machine: Machine) -> bool:
+    """Also one whose request was taken back by its annotation alone: its label is left to take."""
+    return machine.labelled or not isinstance(machine.condemnation, NotRequested)
 
 
 def _standing(machine: Machine) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pp_hostd.frozen import frozen
 from pp_hostd.model.condemnation import Condemnation, parse_condemnation
+from pp_hostd.model.keys import CONDEMNED
 from pp_hostd.model.record import MACHINE, NAME, OPAQUE, Fields, Unreadable, read
 
 
@@ -20,6 +21,8 @@ class Machine:
     resource_version: str
     condemnation: Condemnation | Unreadable
     node: str | None
+    labelled: bool = False
+    """It bears the label of the condemned, which means nothing by itself and goes with the condemnation."""
 
     @property
     def subject(self) -> str:
@@ -62,4 +65,5 @@ def _machine(api_object: object) -> Machine:
         resource_version=metadata.text("resourceVersion", OPAQUE),
         condemnation=parse_condemnation(fields.anything("metadata")),
         node=node if namespace else name,
+        labelled=CONDEMNED in metadata.section("labels"),
     )

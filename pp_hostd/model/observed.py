@@ -98,9 +98,9 @@ class RosterSeen:
 
 @frozen
 class Observed:
-    """`requests` names the machines that are not plainly well (their condemnation is anything but NotRequested),
-    `marked` the Nodes that bear the leader's marks: so a plan looks at these alone. `enrolled` are names of nodes.
-    `remediations` are by what they are called."""
+    """`requests` names the machines that are not plainly well (their condemnation is anything but NotRequested, or its
+    label is left), `marked` the Nodes that bear the leader's marks: so a plan looks at these alone. `enrolled` are
+    names of nodes. `remediations` are by what they are called."""
 
     nodes: Mapping[str, NodeSeen] = field(default_factory=dict)
     machines: Mapping[str, MachineSeen] = field(default_factory=dict)

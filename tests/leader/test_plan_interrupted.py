@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pp_hostd.model.condemnation import NotRequested
+from pp_hostd.model.condemnation import NotRequested, last_id
 from pp_hostd.model.keys import CONDEMNATION_ID
 from pp_hostd.model.remedy import (
     AskPeers,
@@ -48,6 +48,38 @@ def test_when_it_is_lifted_in_the_middle_everything_is_undone(steps: int, machin
     assert len(world.steps(DeleteNode)) == deleted
     assert (world.node(HOST).node.uid == "node-x") is not deleted
     assert world.restored()
+
+
+@KINDS
+@pytest.mark.parametrize("steps", range(len(BY_DELETION)))
+def test_when_only_the_annotation_is_removed_all_is_taken_back_and_the_id_stays(steps: int, machines: str) -> None:
+    world = after_steps(steps, machines)
+    machine = world.machine(world.subject)
+    newest = 0 if machine is None else last_id(machine.condemnation)
+    if machine is not None:
+        world.remove_annotation()
+    world.run(lambda: world.given_back() and not world.labelled() and not world.driver.courses)
+    assert len(world.steps(DeleteNode)) == (steps > len(CERTAIN) + 1)
+    assert world.restored()
+    assert world.condemnation() == NotRequested(newest) or machines == "node"
+
+
+@pytest.mark.parametrize("strategy", ["resources", "out-of-service"])
+@pytest.mark.parametrize("steps", range(len(BY_MARKER)))
+def test_so_it_is_where_the_node_is_kept(steps: int, strategy: str) -> None:
+    world = requested(strategy=strategy)
+    world.run(lambda: len(world.done) == steps)
+    world.remove_annotation()
+    world.run(lambda: world.given_back() and not world.labelled() and not world.driver.courses)
+    assert len(world.steps(MarkFreeing)) == (steps > len(CERTAIN))
+
+
+def test_a_label_without_a_request_counts_for_no_valve_and_no_refusal() -> None:
+    world = after_steps(len(CERTAIN))
+    world.remove_annotation()
+    world.api.patch("machines", world.subject, {"status": {"nodeRef": None}})
+    world.driver.turn()
+    assert all(not course.refused for course in world.driver.courses)
 
 
 def test_where_a_person_had_cordoned_the_node_it_stays_cordoned_when_it_is_lifted() -> None:

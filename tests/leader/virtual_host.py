@@ -178,6 +178,14 @@ class World(VirtualCluster):
     def lift(self, subject: str = "") -> None:
         super().lift(subject or self.subject)
 
+    def remove_annotation(self) -> None:
+        """The obvious way for a person to take a request back: label and id stay."""
+        self.annotate_machine(self.subject, **{EXTERNAL_REMEDIATION: None})
+
+    def labelled(self) -> bool:
+        machine = self.machine(self.subject)
+        return machine is not None and machine.labelled
+
     def lapse(self) -> None:
         """Lifted for a moment, and the very same value is put back; the host takes the chance."""
         found = self.api.get(self.api.machine_kind, self.subject)

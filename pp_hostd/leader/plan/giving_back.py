@@ -105,6 +105,9 @@ def _lifted(view: View, seen: NodeSeen | None) -> Course | None:
     if stored is not None and seen is not None:  # first of all: without its Node it is a licence to free
         drop = DropBackup(view.name, seen.node.uid, stored.resource_version)
         return view.does(Stage.CLEARING, drop, "nobody asks for it any more")
+    if machine.labelled:  # somebody has removed the annotation alone
+        clear = Clear(view.subject, machine.uid, machine.resource_version, machine.condemnation.last_id)
+        return view.does(Stage.CLEARING, clear, "nobody asks for it any more: takes the label off its machine")
     if seen is not None and seen.marked:
         return _uncordon(view, seen, "nobody asks for it any more")
     return None

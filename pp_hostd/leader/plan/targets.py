@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from pp_hostd.model.bare_metal_host import PowerRequest
+from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.machine import machine_of_node
 from pp_hostd.model.machine_host import HostReference
 from pp_hostd.model.observed import Observed
@@ -40,7 +41,7 @@ def targets(settings: Settings, observed: Observed) -> tuple[list[Target], list[
             found[name] = subject
         elif not name and (subject in held or _stands_on_host(settings, observed, subject)):
             alone.add(Target("", subject, _host_of(observed, subject, held)))
-        else:
+        elif not isinstance(observed.machines[subject].machine.condemnation, NotRequested):
             doubtful.append(Target(name, subject, ""))
     chosen = {Target(name, subject, _host_of(observed, subject, held)) for name, subject in found.items()} | alone
     return sorted({*chosen, *_left(observed, {each.host for each in chosen})}), doubtful

@@ -9,7 +9,7 @@ from pp_hostd.leader.plan.view import View
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.bare_metal_host import PowerRequest
 from pp_hostd.model.case import Course, Stage, Term
-from pp_hostd.model.condemnation import Condemned
+from pp_hostd.model.condemnation import Condemned, NotRequested
 from pp_hostd.model.control import Pause
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.observed import CONTROL_PLANE_LABELS, BackupSeen, NodeSeen, Observed, is_early
@@ -44,7 +44,8 @@ class Valves:
 
     @classmethod
     def of(cls, settings: Settings, observed: Observed, term: Term, now: float) -> Valves:
-        found = [observed.machines[subject] for subject in observed.requests if subject in observed.machines]
+        listed = (observed.machines[subject] for subject in observed.requests if subject in observed.machines)
+        found = [seen for seen in listed if not isinstance(seen.machine.condemnation, NotRequested)]
         asked = [seen.machine for seen in found]
         on_hosts = settings.power.cycle
         names = {seen.machine.node for seen in found if seen.machine.node in observed.enrolled}
