@@ -14,6 +14,7 @@ from pp_hostd.frozen import frozen
 from pp_hostd.kube.certificate import Certificate, parse_certificate
 from pp_hostd.kube.kubeconfig import Kubeconfig, KubeconfigError, Material
 from pp_hostd.model.identities import enrolment
+from pp_hostd.model.renewal import Life
 
 Signature = tuple[tuple[int, ...], ...]
 
@@ -116,7 +117,12 @@ class Credentials:
             return enrolled
         if renewed.certificate.subject != enrolled.certificate.subject:  # this host was another node before
             return enrolled
-        return max(enrolled, renewed, key=lambda pair: (pair.certificate.ends > self._now(), pair.certificate.begins))
+        return max(enrolled, renewed, key=self._age)
+
+    def _age(self, pair: Pair) -> tuple[bool, datetime]:
+        """The greatest is the newest of those that have not ended."""
+        certificate = pair.certificate
+        return certificate.ends > self._now(), Life(certificate.begins, certificate.ends).signed
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._wallclock(), timezone.utc)

@@ -78,14 +78,15 @@ class Renewing:
         if early_seconds > 0:
             self.trouble = ""
             return min(early_seconds, LOOK_SECONDS)
+        pause_seconds = min(max(POLL_SECONDS, life.used.total_seconds() / 60), LONGEST_PAUSE_SECONDS)
         try:
             await self._renew(certificate.subject)
         except (UserError, ApiError) as error:
             why = error.message if isinstance(error, UserError) else error.sentence
             self.trouble = f"the certificate that ends at {render_moment(certificate.ends)} is not renewed yet: {why}"
-            return min(max(POLL_SECONDS, life.used.total_seconds() / 60), LONGEST_PAUSE_SECONDS)
-        self.trouble = ""
-        return 0.0
+        else:
+            self.trouble = ""
+        return pause_seconds
 
     async def _renew(self, subject: Subject) -> None:
         made = self._left_pending(subject) or await self._prepare(subject)

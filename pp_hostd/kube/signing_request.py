@@ -48,7 +48,7 @@ async def made_request(subject: Subject) -> KeyAndRequest:
         raise UserError(f"{subject.user} is no user whose certificate can be requested")
     name = "".join(f"/O={group}" for group in sorted(subject.groups)) + f"/CN={subject.user}"
     key = await _openssl(KEY_COMMAND, b"")
-    request = await _openssl(("openssl", "req", "-new", "-batch", "-key", "/dev/stdin", "-subj", name), key)
+    request = await _openssl(("openssl", "req", "-new", "-batch", "-key", "/proc/self/fd/0", "-subj", name), key)
     try:
         right = parse_request(request.decode("ascii", "replace")) == subject
     except ValueError as error:

@@ -34,6 +34,11 @@ class Life:
         lasts = self.ends - self.begins
         return lasts - BACKDATED if BACKDATED < lasts < SHORT + BACKDATED else lasts
 
+    @property
+    def signed(self) -> datetime:
+        """When it was made, whatever it says of its beginning."""
+        return self.ends - self.used
+
     def renewal_at(self, luck: float) -> datetime:
         """When to renew it; `luck` is from 0 to 1, and always the same for the same certificate."""
         return self.ends - self.used * (1 - EARLIEST_SHARE - (LATEST_SHARE - EARLIEST_SHARE) * luck)

@@ -155,12 +155,13 @@ class RealCluster(Cluster):
 
     def run_signer(self, lasting: str = "8760h") -> None:
         """The one controller that signs certificates, of this duration, with the cluster's own authority."""
-        key = self.directory / "ca.key"
+        certificate, key = self.directory / "signer.crt", self.directory / "signer.key"
+        certificate.write_bytes(self.authority.certificate_pem)
         key.write_bytes(key_pem(self.authority._key))
         flags = {
             "kubeconfig": self.kubeconfig(),
             "controllers": "certificatesigningrequest-signing-controller",
-            "cluster-signing-cert-file": self.ca_file,
+            "cluster-signing-cert-file": certificate,
             "cluster-signing-key-file": key,
             "cluster-signing-duration": lasting,
             "leader-elect": "false",
@@ -168,6 +169,17 @@ class RealCluster(Cluster):
         }
         program = str(self._programs / "kube-controller-manager")
         self.supervisor.run("signer", [program, *(f"--{flag}={value}" for flag, value in flags.items())])
+
+    def rotate_authority(self) -> bytes:
+        """Have another authority sign from now on, and trust clients of both; the bundle of both."""
+        old, self.authority = self.authority, CertificateAuthority("cluster, rotated")
+        bundle = old.certificate_pem + self.authority.certificate_pem
+        self.ca_file.write_bytes(bundle)  # the API server reads it again by itself
+        return bundle
+
+    def show_new_certificate(self) -> None:
+        """The API server's own certificate is one of the present authority; it reads the files again by itself."""
+        self._write_pair("server", self.authority.issue("kube-apiserver", sans=LOOPBACK))
 
     def _run_kwok(self) -> None:
         self._run(

@@ -140,6 +140,16 @@ def test_a_renewed_pair_counts_before_the_older_one_of_the_kubeconfig(files: Fil
     assert renewed.used().begins == begins != old
 
 
+def test_a_renewed_pair_that_the_signer_dated_back_counts_before_one_that_began_later(files: Files) -> None:
+    """Five minutes are more than the whole life of a short one."""
+    issued = AUTHORITY.issue("first", valid_seconds=120, starts_seconds_ago=90)
+    files.write("client-certificate", issued.cert_pem)
+    files.write("client-key", issued.key_pem)
+    renewed = Renewed(files)
+    begins = renewed.write(starts_seconds_ago=300, valid_seconds=420)
+    assert renewed.used().begins == begins
+
+
 @pytest.mark.parametrize(
     ("user", "validity"),
     [

@@ -7,7 +7,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from tests.harness.bed.host import Host
+from tests.harness.bed.host import PROGRAMS, Host
 from tests.harness.eventually import eventually
 
 
@@ -18,7 +18,9 @@ class Leader:
         self.host = host
         self._log = host.directory / "leader.log"
         with self._log.open("ab") as log:
-            self._process = subprocess.Popen(host.command("pp-leader", "run"), stdout=log, stderr=log)
+            # In a directory that outlives a boot and holds no file of the agent's own making.
+            command = host.command("env", "STATE_DIRECTORY=/etc/pp-hostd", *PROGRAMS["pp-leader"], "run")
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)
         self._pid = eventually(self._child, f"the leader of {host.name} runs")
 
     def _child(self) -> int:
