@@ -16,6 +16,9 @@ FLOW = PREFIX + "flow"
 REQUESTED_BY = PREFIX + "requested-by"
 """The remediation object that has this machine remedied."""
 HOST = "metal3.io/BareMetalHost"
+PAUSED_MACHINE = "cluster.x-k8s.io/paused"
+SKIP_REMEDIATION = "cluster.x-k8s.io/skip-remediation"
+"""Cluster API's own words: nobody is to work on this Machine; nobody is to remedy it. Any value counts."""
 
 # On the BareMetalHost.
 REBOOT = "reboot.metal3.io"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 
 from pp_hostd.frozen import frozen
-from pp_hostd.model.keys import FLOW, HOST, REQUESTED_BY
+from pp_hostd.model.keys import FLOW, HOST, PAUSED_MACHINE, REQUESTED_BY, SKIP_REMEDIATION
 from pp_hostd.model.record import (
     HOST_NAME,
     MAX_RECORD_CHARACTERS,
@@ -73,6 +73,8 @@ class MachineHost:
     flow: Flow | Unreadable | None = None
     claim: Claim | Unreadable | None = None
     kept: str = ""
+    paused: str = ""
+    """The annotation by which its owner wants nobody to remedy it; empty if there is none."""
     deleting: bool = False
     escalated: bool = False
     actuator: str = ""
@@ -99,6 +101,7 @@ def _machine_host(machine: Fields) -> MachineHost:
         if REQUESTED_BY in annotations
         else None,
         kept=_kept(metadata),
+        paused=next((key for key in (PAUSED_MACHINE, SKIP_REMEDIATION) if key in annotations), ""),
         deleting=metadata.anything("deletionTimestamp") is not None,
         actuator=next((mark for mark in _ACTUATORS_MARKS if mark in annotations), ""),
         escalated=any(_is_escalation(each) for each in machine.section("status").elements("conditions")),

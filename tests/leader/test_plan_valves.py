@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pp_hostd.model.case import Stage
-from pp_hostd.model.keys import AGENT, PAUSED_NODE
+from pp_hostd.model.keys import AGENT, PAUSED_MACHINE, PAUSED_NODE, SKIP_REMEDIATION
 from pp_hostd.model.remedy import AskPeers, Condemn, DeleteNode, DropBackup, HandOver, Inspect
 from pp_hostd.model.settings import Leader, Settings
 from tests.leader.virtual_host import HOST, World
@@ -211,6 +211,33 @@ def test_a_node_can_be_paused_alone() -> None:
     world.request()
     assert world.held(60.0) == "the Node is marked as paused"
     assert not world.steps()
+
+
+OWNERS_WORDS = pytest.mark.parametrize("key", [PAUSED_MACHINE, SKIP_REMEDIATION])
+
+
+@OWNERS_WORDS
+@pytest.mark.parametrize("steps", range(10))
+def test_a_machine_whose_owner_wants_no_remediation_is_not_freed_until_that_is_over(steps: int, key: str) -> None:
+    world = World()
+    world.request()
+    world.run(lambda: len(world.done) == steps)
+    world.annotate_machine(world.subject, **{key: ""})
+    assert f"Machine {world.subject} bears {key}" in world.held()
+    assert not world.licensed()
+    assert steps or not world.steps()
+    world.annotate_machine(world.subject, **{key: None})
+    world.run(world.given_back)
+
+
+@OWNERS_WORDS
+def test_a_node_that_was_deleted_before_its_owner_said_so_comes_back(key: str) -> None:
+    world = World()
+    world.request()
+    world.run(lambda: bool(world.steps(DeleteNode)))
+    world.annotate_machine(world.subject, **{key: ""})
+    world.run(world.given_back)
+    assert world.restored()
 
 
 @pytest.mark.parametrize("steps", range(15))

@@ -134,6 +134,8 @@ def _turn(wanted: _Wanted) -> str:
     claim = wanted.about.claim
     if wanted.is_ours:
         return ""
+    if wanted.about.paused:
+        return f"waits until {wanted.about.paused} is removed from its Machine"
     if isinstance(claim, Claim):
         other = wanted.view.observed.remediations.get(claim.of)
         if other is not None and other.uid == claim.uid:

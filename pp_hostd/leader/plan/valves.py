@@ -27,6 +27,8 @@ def paused(view: View) -> str:
         return f"paused: {order}"
     if view.seen is not None and view.seen.paused:
         return "the Node is marked as paused"
+    if view.machine_seen is not None and view.machine_seen.host.paused:
+        return f"Machine {view.subject} bears {view.machine_seen.host.paused}. To go on: remove that annotation"
     return ""
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pp_hostd.model.keys import DETACHED_HOST, PAUSED_HOST
+from pp_hostd.model.keys import DETACHED_HOST, PAUSED_HOST, PAUSED_MACHINE, SKIP_REMEDIATION
 from pp_hostd.model.remedy import DeleteNode, HandOver, SwitchOff, SwitchOn
 from pp_hostd.model.written import Written
 from tests.leader.power.powered import HOST, HOST_NAME, KEY, Bmc, PoweredWorld
@@ -34,6 +34,15 @@ def test_a_host_that_can_not_be_relied_on_is_refused_with_the_reason(change: dic
     assert told in world.held()
     assert all(course.refused for course in world.driver.courses)
     assert world.steps() == []
+
+
+@pytest.mark.parametrize("key", [PAUSED_MACHINE, SKIP_REMEDIATION])
+def test_the_host_of_a_machine_whose_owner_wants_no_remediation_is_not_switched_off(key: str) -> None:
+    world = PoweredWorld()
+    world.annotate_machine(world.subject, **{key: ""})
+    world.request()
+    assert key in world.held()
+    assert not world.steps(SwitchOff)
 
 
 def test_the_host_of_a_node_with_finalizers_is_not_switched_off() -> None:
