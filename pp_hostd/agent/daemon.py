@@ -17,6 +17,7 @@ from itertools import chain
 from typing import Any
 
 from pp_hostd.agent.act import process
+from pp_hostd.agent.act.aside import aside
 from pp_hostd.agent.act.gate import GateFiles
 from pp_hostd.agent.act.reset import DryReset, Reset
 from pp_hostd.agent.act.watchdog import SoftwareOnly, adopt
@@ -37,6 +38,7 @@ from pp_hostd.agent.sense.boot import RECORD, boot_id
 from pp_hostd.agent.sense.cluster import ClusterAccess
 from pp_hostd.agent.sense.control_plane import with_gate_in_force
 from pp_hostd.agent.sense.link import LinkChanges
+from pp_hostd.agent.sense.shutdown import Shutdown, ordered_shutdown, shutdown_jobs
 from pp_hostd.agent.senses import AgentSenses
 from pp_hostd.agent.showing import Showing
 from pp_hostd.agent.state import StateFiles
@@ -56,6 +58,10 @@ from pp_hostd.service.notify import WATCHDOG, Notify, inherited_descriptors
 from pp_hostd.timing import judgement_gap_seconds, peer_read_seconds
 
 EXTEND_SECONDS = 30.0
+WITHDRAW_SECONDS = 5.0
+"""In a shutdown of the system: who has not withdrawn by then ends the kernel, as it was ordered to end."""
+SHUTDOWN_LOOK_SECONDS = 1.0
+LONGEST_WATCHDOG_SECONDS = 120
 PAUSE_SECONDS = 5.0
 
 clock = partial(time.clock_gettime, time.CLOCK_BOOTTIME)
@@ -118,7 +124,8 @@ class Daemon:
         history, gap_seconds = History(files.run_directory), judgement_gap_seconds(settings)
         self._showing = Showing(self._journal, self._notify, history, self._save_report, clock, gap_seconds)
         enforce = settings.agent.mode == "enforce"
-        reset = Reset(os.path.join(files.var_directory, RECORD)) if enforce else DryReset()
+        self._reset = reset = Reset(os.path.join(files.var_directory, RECORD)) if enforce else DryReset()
+        self._shutting_down: asyncio.Task[None] | None = None
         self._troubles += reset.troubles
         self._hands = AgentHands(
             settings=settings,
@@ -166,6 +173,8 @@ class Daemon:
             await self._judge_until_done()
         finally:
             links.close()
+            if self._shutting_down is not None:
+                listeners.append(self._shutting_down)
             for task in listeners:
                 task.cancel()
             await asyncio.gather(*listeners, return_exceptions=True)
@@ -261,6 +270,25 @@ class Daemon:
         self._notify.stopping()
         self.senses.stopping = True
         self.senses.wake.set()
+        if self._shutting_down is None:
+            self._shutting_down = asyncio.create_task(self._follow_shutdown(clock()))
+
+    async def _follow_shutdown(self, stopped_at: float) -> None:
+        """A shutdown of the system always ends, whether or not the promise can be withdrawn (rule 5)."""
+        ordered = ordered_shutdown(await aside(shutdown_jobs))
+        while ordered is None:  # the unit alone is stopped
+            await asyncio.sleep(SHUTDOWN_LOOK_SECONDS)
+            ordered = ordered_shutdown(await aside(shutdown_jobs))
+        self._reset.powers_off = ordered is Shutdown.POWER_OFF
+        self._reset.sync()
+        await asyncio.sleep(max(0.0, stopped_at + WITHDRAW_SECONDS - clock()))
+        bond = self.driver.bond
+        if bond.promises or not bond.looked:
+            why = f"its promise could not be withdrawn within {WITHDRAW_SECONDS:g} s of the order to {ordered.value}"
+            self._reset_by_order(why, watchdog_only=False)
+        elif self._hands.watchdog is not None:  # nowayout: nobody relies on it, and the rest of the shutdown takes time
+            self._hands.note("lengthening the watchdog", self._hands.watchdog.set_timeout(LONGEST_WATCHDOG_SECONDS))
+            self._hand_over()
 
     def _hand_over(self) -> None:
         """Leave everything armed to a successor, who finds the watchdog in systemd's store and the rest in /run."""

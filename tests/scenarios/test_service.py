@@ -70,6 +70,38 @@ def test_an_agent_that_can_t_withdraw_its_promise_keeps_the_watchdog_running_and
     assert is_disarmed(host)
 
 
+def order_shutdown(host: Host, target: str) -> None:
+    """As systemd's queue of jobs shows it, before the agent's unit is stopped."""
+    program = f"#!/bin/sh\\necho 12 {target} start waiting\\n"
+    make = f"mkdir -p /run/bin && printf '{program}' > /run/bin/systemctl && chmod +x /run/bin/systemctl"
+    host.run("/bin/sh", "-c", make)
+
+
+@pytest.mark.parametrize(("target", "how"), [("poweroff.target", "halt"), ("reboot.target", "reboot")])
+def test_a_shutdown_of_the_system_ends_as_ordered_though_the_promise_can_t_be_withdrawn(
+    stage: Stage, target: str, how: str
+) -> None:
+    host, *_ = stage.hosts(3)
+    stage.alter(host)
+    order_shutdown(host, target)
+    stage.bed.set_api(Mode.REFUSE, [host.name])
+    host.stop_agent()
+    assert host.await_down()["how"] == how
+    assert not is_disarmed(host)
+    assert promised_seconds(stage, host) == SELF_TIMEOUT_SECONDS
+    assert any("could not be withdrawn within 5 s" in line for line in host.journal())
+
+
+def test_a_shutdown_of_the_system_in_which_the_promise_is_withdrawn_is_left_to_systemd(stage: Stage) -> None:
+    host, *_ = stage.hosts(3)
+    stage.alter(host)
+    order_shutdown(host, "poweroff.target")
+    host.stop_agent()
+    eventually(lambda: agent_has_ended(host), "the agent ends")
+    assert stage.record(host) == Withdrawn(host.boot_id)
+    assert host.is_up()
+
+
 def test_settings_with_a_mistake_change_nothing_and_are_named(stage: Stage) -> None:
     host, *_ = stage.hosts(3)
     stage.configure(host, {"agent.self_timeout_seconds": 1.0})

@@ -10,7 +10,7 @@ from typing import Callable, NoReturn
 from pp_hostd.agent.act.watchdog import Watchdog
 
 SYSRQ = "/proc/sysrq-trigger"
-RESTART = 0x01234567
+RESTART, POWER_OFF = 0x01234567, 0x4321FEDC
 SYNC_SECONDS = 0.5
 """The short, bounded pause in which the disks are synced and the Node may take its record."""
 WATCHDOG_GRACE_SECONDS = 5.0
@@ -31,6 +31,8 @@ class Reset:
         `record_file` will hold the record for the next boot (sense/boot.py, which must have read the last one's).
         """
         self.troubles: list[str] = []
+        self.powers_off = False
+        """A power-off was ordered, so the host ends off: with its watchdog's whole timeout to get there."""
         self._record_file = self._open(record_file, os.O_CREAT | os.O_TRUNC)
         self._sysrq = self._open(sysrq, 0)
         self._reboot = ctypes.CDLL(None, use_errno=True).reboot
@@ -45,10 +47,22 @@ class Reset:
 
     def begin(self, watchdog: Watchdog | None, record: str, start_node_record: Callable[[], None]) -> None:
         """All that is to happen before the disks get SYNC_SECONDS, after which `finish` is due."""
-        if watchdog is not None:
+        if watchdog is not None and not self.powers_off:
             watchdog.shorten()
         self._write_records(record.encode(), start_node_record)
         self._press(b"s")
+
+    def sync(self) -> None:
+        """Begin to write what the disks owe; nobody waits for them."""
+        with contextlib.suppress(OSError):
+            if os.fork() == 0:
+                self._sync_all()
+
+    def _sync_all(self) -> NoReturn:
+        try:
+            os.sync()
+        finally:
+            os._exit(0)
 
     def leave_to_watchdog(self, record: str) -> None:
         """Record and sync, and nothing that hastens the watchdog: whether it fires in time is what is to be seen."""
@@ -56,9 +70,13 @@ class Reset:
         self._press(b"s")
 
     def finish(self) -> str:
-        """Reset the host. If it returns, nothing here had the right to: the watchdog, fed no more, will do it."""
-        self._press(b"b")
-        self._reboot(RESTART)
+        """End the kernel. If it returns, nothing here had the right to: the watchdog, fed no more, will do it."""
+        if self.powers_off:
+            self._reboot(POWER_OFF)
+            self._press(b"o")
+        else:
+            self._press(b"b")
+            self._reboot(RESTART)
         return f"this program could not reset the host ({os.strerror(ctypes.get_errno())}); its watchdog is not fed"
 
     def close(self) -> None:
@@ -90,6 +108,10 @@ class DryReset:
     """Says what it would do, and does nothing."""
 
     troubles: tuple[str, ...] = ()
+    powers_off = False
+
+    def sync(self) -> None:
+        pass
 
     def begin(self, watchdog: Watchdog | None, record: str, start_node_record: Callable[[], None]) -> None:
         pass
