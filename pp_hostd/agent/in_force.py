@@ -13,7 +13,8 @@ from pp_hostd.agent.sense.control_plane import with_gate_in_force
 from pp_hostd.agent.state import StateFiles
 from pp_hostd.errors import UserError
 from pp_hostd.frozen import frozen
-from pp_hostd.model.gate_kind import objection
+from pp_hostd.model.gate_kind import gate_kind, objection
+from pp_hostd.model.promise import GateKind
 from pp_hostd.model.settings import Settings, value_of
 from pp_hostd.peers.keys import keyring_of
 from pp_hostd.peers.signing import Keyring
@@ -49,7 +50,7 @@ def at_start(config_path: str, files: StateFiles, boot: str, now: float) -> InFo
     """What a starting agent goes by. UserError if nothing binds it to go on regardless of a mistake."""
     last = _last_settings(files, boot, now)
     try:
-        new, objected = _loaded(config_path)
+        new, objected = _with_gate(_loaded(config_path), last)
         settings, later = (new, []) if last is None else _merged(last, new, WHILE_BOUND)
         waiting = _waiting("this boot is armed, so these wait", later)
         return InForce(settings, keyring_of(settings.peers), "; ".join(filter(None, (objected, waiting))))
@@ -62,27 +63,38 @@ def at_start(config_path: str, files: StateFiles, boot: str, now: float) -> InFo
 
 def reloaded(old: Settings, config_path: str) -> InForce:
     """What a running agent goes by from now on. UserError if all stays as it is."""
-    new, objected = _loaded(config_path)
+    new, objected = _with_gate(_loaded(config_path), old)
     settings, later = _merged(old, new, AT_START)
     return InForce(
         settings, keyring_of(settings.peers), "; ".join(filter(None, (objected, _waiting("these wait", later))))
     )
 
 
-def _loaded(path: str) -> tuple[Settings, str]:
-    """With the Node's name written out, and the gate that this host really has; and why that is not the one set. The
-    host's own name may change while this boot is bound. The kubelet's is lower."""
-    configured = config.load(path).settings
-    settings, hindered_by = with_gate_in_force(configured)
+def _loaded(path: str) -> Settings:
+    """With the Node's name written out: the host's own may change while this boot is bound. The kubelet's is lower."""
+    settings = config.load(path).settings
     name = settings.agent.node_name or socket.gethostname().lower()
-    in_force = replace(settings, agent=replace(settings.agent, node_name=name))
-    return in_force, objection(configured.agent.gate, hindered_by)
+    return replace(settings, agent=replace(settings.agent, node_name=name))
+
+
+def _with_gate(new: Settings, before: Settings | None) -> tuple[Settings, str]:
+    """With the gate that this host really has, and why that is not the one set. Who runs already, or is armed, has
+    found that out before: it takes time, in which nobody would feed."""
+    configured = new.agent.gate
+    if before is None:
+        in_force, hindered_by = with_gate_in_force(new)
+    else:
+        found = before.agent.gate == GateKind.TAINT.value
+        hindered_by = "as was found when the agent first started in this boot" if found else ""
+        kind = gate_kind(configured, hindered_by)
+        in_force = replace(new, agent=replace(new.agent, gate=kind.value))
+    return in_force, objection(configured, hindered_by)
 
 
 def _last_settings(files: StateFiles, boot: str, now: float) -> Settings | None:
     """Those that this boot is bound under, if it is: a mistake in /etc must not leave an armed host unfed."""
     with contextlib.suppress(UserError):
-        return _loaded(files.settings_path)[0] if files.is_bound(boot, now) else None
+        return _loaded(files.settings_path) if files.is_bound(boot, now) else None
     return None
 
 
