@@ -16,7 +16,7 @@ from pp_hostd.agent.state import StateFiles
 from pp_hostd.errors import UserError
 from pp_hostd.model.bond import Gate
 from pp_hostd.model.control import Maintenance, parse_control
-from pp_hostd.model.keys import CONTROL, MAINTENANCE, NAMESPACE
+from pp_hostd.model.keys import MAINTENANCE
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.promise import WatchdogKind
 from pp_hostd.model.record import render
@@ -83,9 +83,8 @@ class Orders:
             sentence = "there was no maintenance of this host alone"
         cluster = self._senses.ground().maintenance
         if cluster is not None:
-            sentence += (
-                f"; the cluster's, by {cluster.who}, goes on until it is ended in ConfigMap {NAMESPACE}/{CONTROL}"
-            )
+            until = render_moment(cluster.until_wallclock)
+            sentence += f"; the cluster's, by {cluster.who}, goes on until {until}, or: pp-leader maintenance --off"
         return {"sentence": sentence}
 
     async def _keep(self, order: Maintenance | None) -> None:

@@ -32,6 +32,8 @@ LOOK_INTERVAL_SECONDS = 60.0
 """How often an armed host makes sure that its promise still stands on its Node."""
 FREEING = "the leader is freeing its workloads"  # rule 12: the gate honours the marker
 
+CONDEMNED_NODE = "its Node is being remediated, which maintenance does not end"
+
 
 def plan(settings: Settings, ground: Ground, bond: Bond, memory: Memory, now: float) -> Step:
     """The next step, or what is waited for."""
@@ -113,7 +115,7 @@ def _too_few(settings: Settings, n: int) -> str:
 
 
 def _is_touched(bond: Bond) -> bool:
-    """Whether a leader has begun with the Node since its machine was found missing (rule 1)."""
+    """Whether a leader has begun with the Node: it taints it before it condemns (rule 9)."""
     node = None if bond.look is None else bond.look.node
     return node is not None and (node.tainted or node.freeing is not None)
 
@@ -121,7 +123,11 @@ def _is_touched(bond: Bond) -> bool:
 def _leave(
     settings: Settings, ground: Ground, bond: Bond, memory: Memory, reason: str, opens: Opens, now: float
 ) -> Step:
-    """Rule 5: withdraw, then disarm; what can't be withdrawn is kept."""
+    """Rule 5: withdraw, then disarm; what can't be withdrawn is kept. Maintenance lets no condemned host off."""
+    maintained = ground.maintenance is not None and not ground.stopping
+    if bond.promises and maintained and bond.look is not None and _is_touched(bond):
+        stale = now >= max(bond.look.ended_at + settings.api.read_interval_seconds, bond.not_before_at)
+        return LookAtNode() if stale else Wait(f"{reason}; {CONDEMNED_NODE}")
     if bond.look is None and (bond.promises or (bond.watchdog is not None and not bond.looked)):
         return _look_again(bond, reason, now)
     if bond.promises and bond.look is not None and bond.look.node is not None:
@@ -159,9 +165,10 @@ def _let_start(settings: Settings, ground: Ground, bond: Bond, reason: str, now:
     waits = bond.gate is Gate.CLOSED and not ground.opened_by
     if waits and node is None:
         return _without_node(ground, bond, now)
-    if waits and node is not None and node.freeing is not None:
+    marked = ground.maintenance is not None and _is_touched(bond)
+    if waits and node is not None and (marked or node.freeing is not None):
         stale = now >= bond.look.ended_at + settings.api.read_interval_seconds
-        return LookAtNode() if stale else Wait(FREEING)
+        return LookAtNode() if stale else Wait(FREEING if node.freeing is not None else CONDEMNED_NODE)
     dry_run = settings.agent.mode == "dry-run"  # leaves a Node alone that says nothing
     if node is not None and not withdrawn and not (dry_run and node.agent is None and not bond.pending):
         return Store(Withdrawn(bond.boot, ground.maintenance), node)

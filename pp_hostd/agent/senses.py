@@ -31,6 +31,7 @@ class AgentSenses:
         self.machine: Machine | None = None
         self.maintenance: Maintenance | None = None
         self.cluster_maintenance: Maintenance | None = None
+        self._cluster_until_at = 0.0
         self.opened_by = ""
         self.answers: deque[PeerAnswered] = deque(maxlen=MAX_ANSWERS)
         self.stopping = False
@@ -80,8 +81,17 @@ class AgentSenses:
     def rosters(self) -> Mapping[int, tuple[str, ...]]:
         return self.current_rosters
 
+    def order_cluster_maintenance(self, order: Maintenance | None) -> None:
+        """A person has ordered this for all hosts; None: that is over."""
+        if order != self.cluster_maintenance:
+            self.cluster_maintenance = order
+            self._cluster_until_at = 0.0 if order is None else self._clock() + order.seconds
+            self.wake.set()
+
     def _maintenance_now(self) -> Maintenance | None:
-        """An order of a person's, which runs out by their clock, not by ours: no bound is measured by it."""
-        orders = (self.maintenance, self.cluster_maintenance)
+        """An order of a person's, which runs out by their clock: no bound is measured by it. One for all hosts also
+        runs out after its own length, so that a wrong clock leaves no host unprotected for long."""
+        in_time = self._clock() < self._cluster_until_at
+        orders = (self.maintenance, self.cluster_maintenance if in_time else None)
         now = datetime.now(timezone.utc)
         return next((order for order in orders if order is not None and now < order.until_wallclock), None)

@@ -10,6 +10,9 @@ from pp_hostd.model.keys import MAINTENANCE, PAUSED
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.record import MAX_RECORD_CHARACTERS, PROSE, Fields, Unreadable, document, read, render
 
+LONGEST_CLUSTER_MAINTENANCE_SECONDS = 86400
+"""An order for the whole cluster that is longer was a mistake: agents refuse it."""
+
 
 @frozen
 class Pause:
@@ -31,6 +34,11 @@ class Maintenance:
     when_wallclock: datetime
     why: str
     until_wallclock: datetime
+
+    @property
+    def seconds(self) -> float:
+        """How long it was ordered for."""
+        return (self.until_wallclock - self.when_wallclock).total_seconds()
 
     def fields(self) -> dict[str, Any]:
         when, until = render_moment(self.when_wallclock), render_moment(self.until_wallclock)

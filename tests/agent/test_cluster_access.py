@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from pp_hostd.agent.rosters import Rosters
-from pp_hostd.agent.sense.cluster import ClusterAccess
+from pp_hostd.agent.sense.cluster import ClusterAccess, refusal_of
 from pp_hostd.agent.senses import AgentSenses
 from pp_hostd.agent.witness import Unread, Witness
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.kubeconfig import load
 from pp_hostd.kube.resources import NODES
+from pp_hostd.model.control import Maintenance, parse_control
+from pp_hostd.model.keys import MAINTENANCE
 from pp_hostd.model.settings import Settings
 from pp_hostd.peers.message import MachineReference
 from pp_hostd.service.journal import Journal
@@ -77,3 +80,11 @@ def test_in_an_outage_reads_for_peers_rest_and_the_host_s_own_go_on(tmp_path: Pa
         loop.run_until_complete(story())
     finally:
         loop.close()
+
+
+def test_an_order_for_all_hosts_that_is_longer_than_a_day_is_refused() -> None:
+    now = datetime.now(timezone.utc)
+    day, longer = (Maintenance("eve", now, "new switch", now + timedelta(hours=hours)) for hours in (24, 25))
+    assert (refusal_of(None), refusal_of(day)) == ("", "")
+    assert "the maintenance by eve is not obeyed, since it is longer than 24 h" in refusal_of(longer)
+    assert "it is not obeyed" in refusal_of(parse_control({MAINTENANCE: "garbage"}).maintenance)

@@ -214,3 +214,15 @@ def test_a_node_that_a_leader_has_begun_with_is_not_left_because_its_machine_is_
 def test_after_a_machine_was_missing_the_node_is_looked_at(bond: Bond) -> None:
     missing = replace(PROVEN, missing=Missing(NOW, NOW + 1), failed_reads=0)
     assert plan(SETTINGS, GROUND, bond, missing, NOW + 1) == LookAtNode()
+
+
+@pytest.mark.parametrize("marks", [{"tainted": True}, {"freeing": 7}])
+def test_maintenance_lets_no_condemned_host_off(marks: dict[str, Any]) -> None:
+    """The leader taints the Node before it condemns: then nothing is withdrawn, and after its reset nothing starts."""
+    case = (IN_MAINTENANCE, SETTINGS)
+    marked = replace(node(2, PROMISE), **marks)
+    found = step(seen(marked, PROMISED), case)
+    assert isinstance(found, Wait) and "maintenance does not end" in found.reason
+    assert step(seen(marked, PROMISED), case, after_seconds=SETTINGS.api.read_interval_seconds) == LookAtNode()
+    assert step(seen(node(3, PROMISE), PROMISED), case) == Store(withdrawn(case), node(3, PROMISE))
+    assert isinstance(step(booted(replace(node(record=OLD_PROMISE), **marks)), case), Wait)

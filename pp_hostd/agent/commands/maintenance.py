@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from argparse import Namespace
 from datetime import datetime, timedelta, timezone
 
 from pp_hostd.agent.commands.daemon_link import order, report
 from pp_hostd.agent.commands.status_text import maintenance_text
 from pp_hostd.errors import UserError
-from pp_hostd.model.moment import parse_moment, render_moment
+from pp_hostd.model.moment import parse_duration, parse_moment, render_moment
 from pp_hostd.service.output import say, say_json
 from pp_hostd.service.person import one_line, who
 
 EXIT_STILL_ARMED = 1
-UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_DURATION = re.compile("([1-9][0-9]{0,5})([smhd])")
 
 
 def begin(arguments: Namespace) -> int:
@@ -42,10 +39,9 @@ def status(arguments: Namespace) -> int:
 
 def moment_of(text: str, now: datetime) -> datetime:
     """The time that was named, or that lies so far ahead; it must be to come."""
-    duration = _DURATION.fullmatch(text)
-    moment = parse_moment(text)
-    if duration:
-        moment = now.replace(microsecond=0) + timedelta(seconds=int(duration[1]) * UNITS[duration[2]])
+    seconds, moment = parse_duration(text), parse_moment(text)
+    if seconds is not None:
+        moment = now.replace(microsecond=0) + timedelta(seconds=seconds)
     if moment is None:
         raise UserError(f"--until {text}: is no time", "Allowed: 90s, 30m, 4h, 2d, or a time like 2026-03-01T12:00:00Z")
     if moment <= now:

@@ -25,12 +25,13 @@ from pp_hostd.kube.outcome import ApiError, is_missing
 from pp_hostd.kube.renewing import RENEWED, Renewing
 from pp_hostd.kube.resources import CONFIG_MAPS
 from pp_hostd.model.bond import Look, StoreEnded
-from pp_hostd.model.control import Maintenance, parse_control
+from pp_hostd.model.control import LONGEST_CLUSTER_MAINTENANCE_SECONDS, Maintenance, parse_control
 from pp_hostd.model.endpoint import parse_endpoint
 from pp_hostd.model.evidence import Read
 from pp_hostd.model.keys import CONTROL, NAMESPACE
 from pp_hostd.model.node import Node
 from pp_hostd.model.promise import AgentRecord
+from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Roster
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.written import Written
@@ -57,7 +58,7 @@ class ClusterAccess:
         journal: Journal,
     ) -> None:
         """A renewed certificate is kept in `var_directory`."""
-        self.trouble = ""
+        self.trouble, self._order_trouble = "", ""
         self.client: ApiClient | None = None
         self._settings, self._node, self._senses, self._clock = settings, node, senses, clock
         self._keep_rosters, self._promised_versions = keep_rosters, promised_versions
@@ -162,10 +163,7 @@ class ClusterAccess:
     async def _follow_orders(self, client: ApiClient) -> None:
         """What a person orders for the whole cluster is in no hurry, and not worth a watch of its own."""
         while True:
-            order = await self._ordered_maintenance(client)
-            if order != self._senses.cluster_maintenance:
-                self._senses.cluster_maintenance = order
-                self._senses.wake.set()
+            self._senses.order_cluster_maintenance(await self._ordered_maintenance(client))
             await asyncio.sleep(ORDERS_SECONDS)
 
     async def _ordered_maintenance(self, client: ApiClient) -> Maintenance | None:
@@ -173,12 +171,27 @@ class ClusterAccess:
         try:
             found = await client.get(CONFIG_MAPS, CONTROL, namespace=NAMESPACE)
         except ApiError as error:
-            return None if is_missing(error) else self._senses.cluster_maintenance
+            if not is_missing(error):
+                return self._senses.cluster_maintenance
+            self._order_trouble = ""
+            return None
         order = parse_control(found.get("data")).maintenance
-        return order if isinstance(order, Maintenance) else None
+        self._order_trouble = refusal_of(order)
+        return order if isinstance(order, Maintenance) and not self._order_trouble else None
 
     def _keep_roster(self, roster: Roster) -> None:
         rosters = self._senses.current_rosters.with_newest(roster, self._promised_versions())
         self._keep_rosters(rosters)
         self._senses.current_rosters = rosters
         self._senses.wake.set()
+
+
+def refusal_of(order: Maintenance | Unreadable | None) -> str:
+    """Why this order for all hosts is not obeyed; empty if it is, or there is none."""
+    where = f"ConfigMap {NAMESPACE}/{CONTROL}"
+    if isinstance(order, Unreadable):
+        return f"{where}: {order}; it is not obeyed"
+    if order is None or order.seconds <= LONGEST_CLUSTER_MAINTENANCE_SECONDS:
+        return ""
+    longest = f"{LONGEST_CLUSTER_MAINTENANCE_SECONDS // 3600} h"
+    return f"{where}: the maintenance by {order.who} is not obeyed, since it is longer than {longest}"

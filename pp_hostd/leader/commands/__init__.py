@@ -25,6 +25,7 @@ def add(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
     _add_confirm_dead(commands, config_path)
     _add_restore(commands, config_path)
     _add_pause(commands)
+    _add_maintenance(commands)
 
 
 def _add_run(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
@@ -225,6 +226,24 @@ def _add_pause(commands: argparse._SubParsersAction[Any]) -> None:
         _kubeconfig(parser)
         parser.add_argument("--node", metavar="NODE", help="this one only (default: all)")
         parser.set_defaults(command=_command("pause", name))
+
+
+def _add_maintenance(commands: argparse._SubParsersAction[Any]) -> None:
+    maintenance = _parser(
+        commands,
+        "maintenance",
+        "disarm all hosts for planned work on the network, or show whether they are",
+        "Every host withdraws its promise, then disarms; a condemned one does not. The order ends by itself. "
+        "Exit code 1: hosts are still armed.",
+    )
+    what = maintenance.add_mutually_exclusive_group()
+    what.add_argument("--for", dest="duration", metavar="TIME", help="so long, from 1m to 24h: 90s, 30m, 4h")
+    what.add_argument("--off", action="store_true", help="end it now")
+    maintenance.add_argument("--why", metavar="TEXT", default="planned work", help="shown wherever it is shown")
+    _kubeconfig(maintenance)
+    _who(maintenance)
+    _wait(maintenance, 60, "for all hosts to withdraw")
+    maintenance.set_defaults(command=_command("maintenance", "maintenance"))
 
 
 def _parser(commands: argparse._SubParsersAction[Any], name: str, text: str, epilog: str) -> Any:

@@ -56,7 +56,12 @@ def _write(administrator: Administrator, node: str | None, order: str | None) ->
         if not administrator.patch(NODES, node, None, {"metadata": {"annotations": {PAUSED_NODE: order}}}):
             raise UserError(f"Node {node} is gone", f"See: pp-leader explain {node}")
         return
-    data = {"data": {PAUSED: order}}
+    write_order(administrator, PAUSED, order)
+
+
+def write_order(administrator: Administrator, key: str, order: str | None) -> None:
+    """Put an order for the whole cluster into the ConfigMap `control`, or take it back."""
+    data = {"data": {key: order}}
     if administrator.patch(CONFIG_MAPS, CONTROL, NAMESPACE, data):
         return
     if administrator.get(NAMESPACES, NAMESPACE) is None:

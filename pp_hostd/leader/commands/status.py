@@ -12,7 +12,7 @@ from pp_hostd.errors import UserError
 from pp_hostd.kube.resources import CONFIG_MAPS
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.commands.leadership import Leadership, read_leadership
-from pp_hostd.model.control import Pause, parse_control
+from pp_hostd.model.control import Control, Maintenance, Pause, parse_control
 from pp_hostd.model.keys import CONTROL, NAMESPACE
 from pp_hostd.model.leader_status import CourseTold, LeaderStatus, render_history
 from pp_hostd.model.moment import render_moment
@@ -27,11 +27,11 @@ def status(arguments: Namespace) -> int:
     with closing(Administrator(arguments.kubeconfig)) as administrator:
         leadership = read_leadership(administrator, now())
         control = administrator.get(CONFIG_MAPS, CONTROL, NAMESPACE) or {}
-    paused = parse_control(control.get("data")).paused
+    orders = parse_control(control.get("data"))
     if arguments.json:
-        say_json(_as_json(leadership, paused))
+        say_json(_as_json(leadership, orders))
     else:
-        say(_as_text(leadership, paused, now()))
+        say(_as_text(leadership, orders, now()))
     return 0 if leadership.leads else EXIT_LEADERLESS
 
 
@@ -57,6 +57,14 @@ def paused_text(paused: Pause | Unreadable) -> str:
     return f"by {paused.who} since {render_moment(paused.when_wallclock)}: {paused.why}"
 
 
+def maintenance_text(order: Maintenance | Unreadable) -> str:
+    """By whom, until when, and why."""
+    if isinstance(order, Unreadable):
+        return f"{order}; agents do not obey it. To remove it: pp-leader maintenance --off"
+    state = "until" if now() < order.until_wallclock else "over since"
+    return f"by {order.who}, {state} {render_moment(order.until_wallclock)}: {order.why}"
+
+
 def due_text(course: CourseTold, at: datetime) -> str:
     """When it goes on, as far as that is known."""
     if course.refused:
@@ -66,23 +74,26 @@ def due_text(course: CourseTold, at: datetime) -> str:
     return f"due in {max(0.0, (course.due_wallclock - at).total_seconds()):.0f} s"
 
 
-def _as_json(leadership: Leadership, paused: Pause | Unreadable | None) -> dict[str, Any]:
+def _as_json(leadership: Leadership, orders: Control) -> dict[str, Any]:
     said = leadership.status
     return {
         "leads": leadership.leads,
         "holder": leadership.holder,
         "renewed_seconds_ago": leadership.idle_seconds,
-        "paused": None if paused is None else paused_text(paused),
+        "paused": None if orders.paused is None else paused_text(orders.paused),
+        "maintenance": None if orders.maintenance is None else maintenance_text(orders.maintenance),
         "status": json.loads(said.render()) if isinstance(said, LeaderStatus) else None,
         "unreadable": str(said) if isinstance(said, Unreadable) else None,
     }
 
 
-def _as_text(leadership: Leadership, paused: Pause | Unreadable | None, at: datetime) -> str:
+def _as_text(leadership: Leadership, orders: Control, at: datetime) -> str:
     said = leadership.status
     rows = [("leader", leadership.sentence())]
-    if paused is not None:
-        rows.append(("paused", paused_text(paused)))
+    if orders.paused is not None:
+        rows.append(("paused", paused_text(orders.paused)))
+    if orders.maintenance is not None:
+        rows.append(("maintenance", maintenance_text(orders.maintenance)))
     if isinstance(said, Unreadable):
         rows.append(("trouble", str(said)))
     if not isinstance(said, LeaderStatus):
