@@ -7,6 +7,7 @@ from pp_hostd.sim.mutants import mutant_called
 from pp_hostd.sim.mutants_of_days import LIFTED_ACCUSES, OUTAGE_CONDEMNS
 from pp_hostd.sim.named_day import BEGIN, HOUR, MINUTE, NamedDay, Names, everybody
 from pp_hostd.sim.schedule import Trouble
+from pp_hostd.sim.world import LEADERS
 
 RACK = 4
 """So many hosts are in one."""
@@ -17,8 +18,10 @@ def _switch_outage(names: Names) -> list[Trouble]:
 
 
 def _rolling_reboot(names: Names) -> list[Trouble]:
-    """Nobody may be reset: each host is requested while it boots, and has started nothing then."""
-    failures = [Trouble(BEGIN + number * MINUTE, "power fails", (name,)) for number, name in enumerate(names)]
+    """Nobody may be reset: each host is requested while it boots, and has started nothing then. Those of leaders are
+    left out: until another one leads, such a host may be back, and the request is still there."""
+    workers = names[LEADERS:]
+    failures = [Trouble(BEGIN + number * MINUTE, "power fails", (name,)) for number, name in enumerate(workers)]
     return failures + [Trouble(failure.at + 2, "request", failure.who) for failure in failures]
 
 
@@ -77,7 +80,7 @@ _UNGATED = mutant_called("the kubelet does not wait for the gate")
 DAYS = {
     "switch-outage": NamedDay("the switch between all hosts is dead for a minute", 7, _switch_outage, _UNBOUNDED),
     "rolling-reboot": NamedDay(
-        "one host after the other is rebooted, a minute apart, and each is requested while it boots",
+        "one host without a leader after the other is rebooted, a minute apart, and each is requested while it boots",
         7,
         _rolling_reboot,
         _UNGATED,

@@ -45,4 +45,4 @@ def test_hosts_of_lost_racks_reset_themselves_and_are_freed() -> None:
 
 def test_hosts_that_are_requested_while_they_boot_are_freed_without_a_reset() -> None:
     outcome = played("rolling-reboot")
-    assert (outcome.resets, outcome.deletions) == (0, 7)
+    assert (outcome.resets, outcome.deletions) == (0, 4)
