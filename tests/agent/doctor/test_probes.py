@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,7 +28,9 @@ from pp_hostd.agent.doctor.probe.links import links
 from pp_hostd.agent.doctor.probe.peers import some
 from pp_hostd.agent.doctor.probe.systemd import parse_shown, systemd
 from pp_hostd.errors import UserError
+from pp_hostd.kube.certificate import expiry
 from pp_hostd.kube.client import ApiClient
+from pp_hostd.kube.credentials import Credentials
 from pp_hostd.kube.kubeconfig import Kubeconfig, Material, load
 from pp_hostd.kube.outcome import ApiError, Outcome
 from pp_hostd.kube.resources import CONFIG_MAPS, NAMESPACES, NODES
@@ -40,6 +43,8 @@ from tests.agent.values import judged
 from tests.contract.objects import sample
 from tests.harness.cluster import Cluster
 from tests.harness.isolated import isolated
+from tests.harness.pki import CertificateAuthority
+from tests.kube.credential_files import Files
 
 ROSTER_MAP = {"metadata": {"name": ROSTER}, "data": {ROSTER: Roster.of(1, 1, []).render()}}
 
@@ -290,3 +295,13 @@ def test_a_member_is_not_asked_about_itself() -> None:
     assert all(len(names) == 2 and "a" not in names for names in chosen)
     assert len(set(chosen)) > 1
     assert [member.name for member in some(electorate, "a", 50)] == list("bcdef")
+
+
+def test_of_a_kubeconfigs_certificate_and_a_renewed_one_the_end_of_the_one_in_use_counts(tmp_path: Path) -> None:
+    authority = CertificateAuthority("expiring")
+    files = Files(tmp_path, "https://192.0.2.1", authority)
+    issued = authority.issue("first", starts_seconds_ago=60, valid_seconds=40 * 86400)
+    (tmp_path / "client.pem").write_bytes(issued.cert_pem + issued.key_pem)
+    in_use = Credentials(replace(files.kubeconfig, renewed=str(tmp_path / "client.pem"))).current().certificate
+    certificate, _ = expiring(files.kubeconfig, in_use)
+    assert certificate.ends_wallclock == expiry(issued.cert_pem.decode())

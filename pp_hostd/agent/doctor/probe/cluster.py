@@ -12,10 +12,11 @@ from pp_hostd.agent.doctor.facts import AccessFacts, NotKnown, RosterFacts
 from pp_hostd.agent.doctor.probe.api import Calls
 from pp_hostd.agent.doctor.probe.credentials import expiring, server_certificate
 from pp_hostd.agent.doctor.probe.in_time import in_thread
-from pp_hostd.agent.state import StateFiles
+from pp_hostd.agent.state import VAR_DIRECTORY, StateFiles
 from pp_hostd.errors import UserError
 from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.kubeconfig import Kubeconfig, load
+from pp_hostd.kube.renewing import RENEWED
 from pp_hostd.model.endpoint import parse_endpoint
 from pp_hostd.model.keys import NAMESPACE, ROSTER
 from pp_hostd.model.record import Unreadable
@@ -41,6 +42,7 @@ async def cluster(settings: Settings, node: str) -> Found:
     servers = [in_thread(partial(server_certificate, each, name)) for each in kubeconfig.endpoints]
     try:
         await calls.make()
+        in_use = client.certificate
     finally:
         client.close()
     seen = await asyncio.gather(*servers)
@@ -48,7 +50,7 @@ async def cluster(settings: Settings, node: str) -> Found:
         path=path,
         exposed=await in_thread(lambda: _exposed(path)),
         attempts=tuple(calls.attempts),
-        expiring=(*await in_thread(lambda: tuple(expiring(kubeconfig))), *seen),
+        expiring=(*await in_thread(lambda: tuple(expiring(kubeconfig, in_use))), *seen),
     )
     return found, _roster(calls)
 
@@ -56,7 +58,8 @@ async def cluster(settings: Settings, node: str) -> Found:
 def _kubeconfig(settings: Settings) -> Kubeconfig:
     kubeconfig = load(settings.api.kubeconfig)
     more = tuple(filter(None, map(parse_endpoint, settings.api.servers)))
-    return replace(kubeconfig, endpoints=(*kubeconfig.endpoints, *more))
+    renewed = os.path.join(VAR_DIRECTORY, RENEWED)
+    return replace(kubeconfig, endpoints=(*kubeconfig.endpoints, *more), renewed=renewed)
 
 
 def _exposed(path: str) -> str:

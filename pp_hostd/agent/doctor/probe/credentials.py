@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 
 from pp_hostd.agent.doctor.facts import Expiring, NotKnown
 from pp_hostd.errors import UserError
-from pp_hostd.kube.certificate import expiry
+from pp_hostd.kube.certificate import Certificate, expiry
 from pp_hostd.kube.kubeconfig import Kubeconfig, Material
 from pp_hostd.model.endpoint import Endpoint
 
@@ -19,17 +19,18 @@ CONNECT_SECONDS = 4.0
 CLIENT, AUTHORITY, SERVER, TOKEN = "client-certificate", "authority", "server-certificate", "token"
 
 
-def expiring(kubeconfig: Kubeconfig) -> Iterator[Expiring]:
-    """All that stands in the kubeconfig, or in the files that it names."""
+def expiring(kubeconfig: Kubeconfig, in_use: Certificate | None = None) -> Iterator[Expiring]:
+    """All that stands in the kubeconfig, or in the files that it names; of client certificates the one in use."""
     if kubeconfig.certificate is not None:
         material = kubeconfig.certificate
-        yield Expiring(CLIENT, "the client certificate", _first_end(material), renewed=bool(material.path))
+        ends = _first_end(material) if in_use is None else in_use.ends
+        yield Expiring(CLIENT, "the client certificate", ends, renewed=bool(material.path))
     if kubeconfig.authority is not None:
         yield Expiring(AUTHORITY, "the cluster's authority", _first_end(kubeconfig.authority))
     if kubeconfig.token is not None:
-        ends = _token_end(kubeconfig.token)
-        if ends is not None:
-            yield Expiring(TOKEN, "the token", ends, renewed=bool(kubeconfig.token.path))
+        token_ends = _token_end(kubeconfig.token)
+        if token_ends is not None:
+            yield Expiring(TOKEN, "the token", token_ends, renewed=bool(kubeconfig.token.path))
 
 
 def server_certificate(endpoint: Endpoint, name: str) -> Expiring:
