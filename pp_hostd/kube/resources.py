@@ -61,6 +61,13 @@ METAL3_REMEDIATION_TEMPLATES = Resource(
     "infrastructure.cluster.x-k8s.io", "v1beta1", "Metal3RemediationTemplate", "metal3remediationtemplates"
 )
 
+
+def template_of(kind: Resource) -> Resource:
+    """The kind of the templates from which health checks make objects of this kind."""
+    template = f"{kind.kind}Template"
+    return replace(kind, kind=template, plural=f"{template.lower()}s")
+
+
 REMEDIATIONS = {
     "PoisonPillRemediation": (POISON_PILL_REMEDIATIONS,),
     "Metal3Remediation": (replace(METAL3_REMEDIATIONS, version="v1beta2"), METAL3_REMEDIATIONS),

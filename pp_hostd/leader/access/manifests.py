@@ -9,7 +9,7 @@ from pp_hostd.kube.resources import NAMESPACES, Resource
 from pp_hostd.leader.access.definitions import DEFINITIONS, definitions
 from pp_hostd.leader.access.granted import ONLY_POISON_PILL, GrantedFlow
 from pp_hostd.leader.access.policies import ADMISSION, policies
-from pp_hostd.leader.access.roles import RBAC_GROUP, agent_roles, leader_roles
+from pp_hostd.leader.access.roles import RBAC_GROUP, agent_roles, health_check_roles, leader_roles
 from pp_hostd.model.identities import AgentsUse
 from pp_hostd.model.keys import NAMESPACE
 
@@ -37,4 +37,5 @@ def manifests(machines: str, agents_use: AgentsUse, flows: Collection[GrantedFlo
     metadata = {"name": NAMESPACE, "labels": {"kubernetes.io/metadata.name": NAMESPACE}}
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
     ours = definitions() if GrantedFlow.EXTERNAL_REMEDIATION in flows else []
-    return [namespace, *ours, *policies(), *leader_roles(machines, flows), *agent_roles(machines, agents_use)]
+    roles = [*leader_roles(machines, flows), *agent_roles(machines, agents_use), *health_check_roles(flows)]
+    return [namespace, *ours, *policies(), *roles]

@@ -18,9 +18,12 @@ from pp_hostd.kube.resources import (
     MACHINES,
     NODES,
     PODS,
+    POISON_PILL_REMEDIATIONS,
+    PROPOSED_REMEDIATIONS,
     REMEDIATIONS,
     VOLUME_ATTACHMENTS,
     Resource,
+    template_of,
 )
 from pp_hostd.kube.signing_request import REQUESTS
 from pp_hostd.leader.access.granted import ONLY_POISON_PILL, GrantedFlow
@@ -31,6 +34,11 @@ from pp_hostd.model.renewal import SIGNER
 
 RBAC_GROUP = "rbac.authorization.k8s.io"
 READ = "get list watch"
+HEALTH_CHECKS = "pp-hostd:health-checks"
+_GATHERED_BY = (
+    "cluster.x-k8s.io/aggregate-to-manager",  # Cluster API
+    "rbac.ext-remediation/aggregate-to-ext-remediation",  # OpenShift, medik8s
+)
 
 
 def leader_roles(machines: str, flows: Collection[GrantedFlow] = ONLY_POISON_PILL) -> list[Json]:
@@ -79,6 +87,15 @@ def _for_remediations(machines: Resource) -> list[Json]:
     kinds = [versions[0] for versions in REMEDIATIONS.values()]
     objects = [_rule(kind, f"{READ} patch") for kind in kinds]
     return [*objects, *(_sub_rule(kind) for kind in (*kinds, machines))]
+
+
+def health_check_roles(flows: Collection[GrantedFlow]) -> list[Json]:
+    """What health checks need to make our objects of our templates. Their own roles gather it by these labels.
+    Where the flow is off it grants nothing, so that an install which leaves the flow out takes the rights away."""
+    kinds = (POISON_PILL_REMEDIATIONS, PROPOSED_REMEDIATIONS) if GrantedFlow.EXTERNAL_REMEDIATION in flows else ()
+    rules = [rule for kind in kinds for rule in (_rule(template_of(kind), READ), _rule(kind, f"{READ} create delete"))]
+    metadata = {"name": HEALTH_CHECKS, "labels": dict.fromkeys(_GATHERED_BY, "true")}
+    return [{"apiVersion": f"{RBAC_GROUP}/v1", "kind": "ClusterRole", "metadata": metadata, "rules": rules or None}]
 
 
 def agent_roles(machines: str, use: AgentsUse) -> list[Json]:

@@ -13,12 +13,15 @@ from pp_hostd.kube.resources import (
     POISON_PILL_REMEDIATIONS,
     Resource,
 )
+from pp_hostd.leader.access.granted import GrantedFlow
+from pp_hostd.leader.access.roles import health_check_roles
 from tests.harness.controlplane import RealCluster
 from tests.harness.eventually import eventually
 from tests.leader.access.attempts import Attempt, World
 from tests.leader.access.people import LEADER, pp_leader
 
 PLACE = "default"
+LABELS = ("cluster.x-k8s.io/aggregate-to-manager", "rbac.ext-remediation/aggregate-to-ext-remediation")
 TEMPLATES = Resource("pp-hostd.io", "v1", "PoisonPillRemediationTemplate", "poisonpillremediationtemplates")
 OF_POWER = [
     Attempt("list", BARE_METAL_HOSTS, ""),
@@ -72,6 +75,23 @@ def test_each_flows_rights_come_with_it_stay_when_the_install_is_repeated_and_go
     install(world, "--flows", "poison-pill")
     for attempt in OF_POWER:
         eventually(lambda attempt=attempt: not allowed(world, attempt), f"{attempt} is refused")  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_health_checks_gather_the_rights_on_objects_and_templates_by_their_own_label(label: str) -> None:
+    flows = (GrantedFlow.POISON_PILL, GrantedFlow.EXTERNAL_REMEDIATION)
+    (role,) = health_check_roles(flows)
+    assert role["metadata"]["labels"][label] == "true"
+    granted = {(rule["apiGroups"][0], plural): rule["verbs"] for rule in role["rules"] for plural in rule["resources"]}
+    read = ["get", "list", "watch"]
+    assert granted == {
+        ("pp-hostd.io", "poisonpillremediationtemplates"): read,
+        ("pp-hostd.io", "poisonpillremediations"): [*read, "create", "delete"],
+        ("remediation.metal3.io", "metal3remediationtemplates"): read,
+        ("remediation.metal3.io", "metal3remediations"): [*read, "create", "delete"],
+    }
+    (nothing,) = health_check_roles((GrantedFlow.POISON_PILL,))
+    assert not nothing["rules"] and nothing["metadata"]["name"] == role["metadata"]["name"]
 
 
 def test_our_kinds_have_defaults_and_say_what_is_wrong(world: World) -> None:
