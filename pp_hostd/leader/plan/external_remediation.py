@@ -108,6 +108,8 @@ def _course(wanted: _Wanted) -> Course | None:
         return wanted.refuses(f"{found.phase}. Somebody has edited it: delete the object, and ask again")
     if found.phase is Phase.FAILED:
         return _let_go(wanted, "has failed") if found.finalized else None
+    if found.phase is Phase.DELETING and wanted.machine is None:  # the object itself goes with its owner
+        return _let_go(wanted, "its Machine was deleted")
     trouble = _trouble(wanted)
     if trouble:
         return wanted.refuses(trouble)

@@ -14,7 +14,8 @@ from pp_hostd.kube.resources import (
     Resource,
 )
 from pp_hostd.leader.access.granted import GrantedFlow
-from pp_hostd.leader.access.roles import health_check_roles
+from pp_hostd.leader.access.manifests import KINDS
+from pp_hostd.leader.access.roles import HEALTH_CHECKS, health_check_roles
 from tests.harness.controlplane import RealCluster
 from tests.harness.eventually import eventually
 from tests.leader.access.attempts import Attempt, World
@@ -68,7 +69,9 @@ def test_each_flows_rights_come_with_it_stay_when_the_install_is_repeated_and_go
         eventually(lambda attempt=attempt: allowed(world, attempt), f"{attempt} is allowed")  # type: ignore[misc]
     install(world)
     assert all(allowed(world, attempt) for attempt in (*OF_POWER, *OF_OBJECTS))
+    assert world.read(KINDS["ClusterRole"], HEALTH_CHECKS)["rules"]
     install(world, "--flows", "power-cycle")
+    assert not world.read(KINDS["ClusterRole"], HEALTH_CHECKS).get("rules")
     for attempt in OF_OBJECTS[:-1]:
         eventually(lambda attempt=attempt: not allowed(world, attempt), f"{attempt} is refused")  # type: ignore[misc]
     assert all(allowed(world, attempt) for attempt in OF_POWER)

@@ -77,6 +77,9 @@ def test_where_the_object_or_the_owner_wants_it_so_the_machine_is_deleted(kind: 
     world.make(kind)
     world.run(lambda: bool(world.steps(DeleteMachine)), seconds=4000)
     assert not world.steps(HandToOwner)
+    world.run(lambda: not world.finalizers(kind))  # and then it goes with its owner
+    world.spend(60)
+    assert not any(course.refused for course in world.driver.courses)
 
 
 def test_a_machine_that_nobody_would_make_again_is_kept_and_the_object_fails_with_the_reason() -> None:
