@@ -51,12 +51,14 @@ class DaemonFacts:
 
 @frozen
 class KernelFacts:
-    """None is unknown, or a kernel without it."""
+    """None is unknown, or a kernel without it. `hypervisor` is who made the virtual machine that this kernel runs in;
+    empty on bare metal."""
 
     panic_seconds: int | None = None
     sysrq_mask: int | None = None
     sysrq_trigger: bool = False
     crash_kernel_loaded: bool | None = None
+    hypervisor: str = ""
 
 
 @frozen

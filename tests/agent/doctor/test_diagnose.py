@@ -181,6 +181,13 @@ CASES: list[tuple[str, dict[str, Any], str, str]] = [
     ("sysrq", {}, "ok", "/proc/sysrq-trigger is there, for root; kernel.sysrq = 16 limits keyboards only"),
     ("sysrq", {"kernel": KernelFacts(0, 16, False, False)}, "warning", "this kernel has no /proc/sysrq-trigger"),
     ("kdump", {"kernel": KernelFacts(0, 16, True, True)}, "warning", "a crash kernel is loaded"),
+    ("virtual-machine", {"kernel": KernelFacts(0, 16, True, False)}, "ok", "no hypervisor is known to run this host"),
+    (
+        "virtual-machine",
+        {"kernel": KernelFacts(0, 16, True, False, "QEMU")},
+        "warning",
+        "this host is a virtual machine (QEMU): while it is paused, its clocks and its emulated watchdog stand still",
+    ),
     ("systemd", {}, "ok", "version 252-38: keeps the watchdog open over a restart, not over a stop"),
     ("systemd", {"systemd": manager(Version="257.5")}, "ok", "version 257.5"),
     ("unit", {"systemd": units(pp_hostd={"LoadState": "not-found"})}, "failure", "pp-hostd.service is not-found"),

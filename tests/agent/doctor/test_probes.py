@@ -87,6 +87,26 @@ def test_the_kernel_is_asked_through_its_files(tmp_path: Path) -> None:
     assert host.kernel(str(tmp_path), str(tmp_path)) == KernelFacts(-1, 438, True, True)
 
 
+@pytest.mark.parametrize(
+    ("flags", "vendor", "hypervisor"),
+    [
+        ("fpu vme hypervisor lahf_lm", "QEMU\n", "QEMU"),
+        ("fpu vme hypervisor", None, "unnamed"),
+        ("fpu vme", "Dell Inc.\n", ""),
+        ("", "QEMU\n", "QEMU"),
+        ("fpu vme", None, ""),
+    ],
+)
+def test_a_virtual_machine_is_known_by_its_processor_or_its_firmware(
+    tmp_path: Path, flags: str, vendor: str | None, hypervisor: str
+) -> None:
+    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\n")
+    (tmp_path / "class/dmi/id").mkdir(parents=True)
+    if vendor is not None:
+        (tmp_path / "class/dmi/id/sys_vendor").write_text(vendor)
+    assert host.kernel(str(tmp_path), str(tmp_path)).hypervisor == hypervisor
+
+
 def test_other_programs_that_fence_are_found_and_threads_of_the_kernel_are_not(tmp_path: Path) -> None:
     processes = {
         1: ("systemd", "/sbin/init\0"),

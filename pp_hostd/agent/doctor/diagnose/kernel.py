@@ -9,7 +9,7 @@ from pp_hostd.agent.act.watchdog_look import Seen
 from pp_hostd.agent.doctor.facts import Facts, KernelFacts, NotKnown
 from pp_hostd.agent.doctor.line import Line, not_checked, ok, warning
 
-PANIC, SYSRQ, KDUMP = "kernel-panic", "sysrq", "kdump"
+PANIC, SYSRQ, KDUMP, VIRTUAL = "kernel-panic", "sysrq", "kdump", "virtual-machine"
 
 
 def kernel(facts: Facts) -> Iterator[Line]:
@@ -20,6 +20,7 @@ def kernel(facts: Facts) -> Iterator[Line]:
     yield _panic(found, facts.watchdog)
     yield _sysrq(found)
     yield _kdump(found)
+    yield _virtual(found)
 
 
 def _panic(found: KernelFacts, seen: Seen | NotKnown) -> Line:
@@ -54,4 +55,16 @@ def _kdump(found: KernelFacts) -> Line:
         "If dumps matter, put the watchdog's driver into the crash kernel's initramfs and try it with echo c > "
         "/proc/sysrq-trigger in a maintenance window. What else fences this host must wait for the dump (fence_kdump, "
         "or a longer timeout).",
+    )
+
+
+def _virtual(found: KernelFacts) -> Line:
+    if not found.hypervisor:
+        return ok(VIRTUAL, "no hypervisor is known to run this host")
+    return warning(
+        VIRTUAL,
+        f"this host is a virtual machine ({found.hypervisor}): while it is paused, its clocks and its emulated "
+        "watchdog stand still and the cluster goes on, so its workloads may run twice after that",
+        "Never pause, snapshot or move it while it is armed (pp-hostd maintenance on). Let the hypervisor reset it: in "
+        "libvirt <watchdog action='reset'/>, <on_crash>restart</on_crash>, and error_policy='report' for disks.",
     )

@@ -14,6 +14,8 @@ from pp_hostd.agent.state import RUN_DIRECTORY
 from pp_hostd.errors import UserError
 
 CONNECT_SECONDS = 5.0
+VIRTUAL_VENDORS = ("QEMU", "VMware, Inc.", "Xen", "innotek GmbH", "Red Hat")
+"""Where the processor does not tell, as on ARM."""
 MAX_BYTES = 65536
 SYSRQ_TRIGGER = "sysrq-trigger"
 RIVALS = {
@@ -75,7 +77,16 @@ def kernel(proc: str = "/proc", sys: str = "/sys") -> KernelFacts:
         sysrq_mask=_number(f"{proc}/sys/kernel/sysrq"),
         sysrq_trigger=os.path.exists(f"{proc}/{SYSRQ_TRIGGER}"),
         crash_kernel_loaded=None if loaded is None else bool(loaded),
+        hypervisor=_hypervisor(proc, sys),
     )
+
+
+def _hypervisor(proc: str, sys: str) -> str:
+    """Who made this virtual machine; empty on bare metal. The processor says whether it is one, the firmware whose."""
+    vendor = _text(f"{sys}/class/dmi/id/sys_vendor").strip()
+    if re.search(r"^flags\s*:.*\bhypervisor\b", _text(f"{proc}/cpuinfo"), re.MULTILINE):
+        return vendor or "unnamed"
+    return vendor if vendor in VIRTUAL_VENDORS else ""
 
 
 def _number(path: str) -> int | None:
