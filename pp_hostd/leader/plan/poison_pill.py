@@ -42,7 +42,7 @@ def _is_needed(view: View, course: Course | None) -> bool:
     step = course and course.step
     if view.licence is not None:
         return isinstance(step, (Inspect, StoreBackup, DeleteNode))
-    return view.condemned is not None or begun(view.seen) or isinstance(step, (Inspect, StoreBackup, Cordon))
+    return view.condemned is not None or begun(view.seen) or isinstance(step, (Inspect, StoreBackup, Cordon, Condemn))
 
 
 def _asked_for(view: View, valves: Valves) -> Course | None:
