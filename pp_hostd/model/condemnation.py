@@ -63,6 +63,10 @@ class Draw:
     def id_after(self, last_id: int) -> int:
         return 1 + max(last_id, DICE * self.wallclock_seconds) + self.dice
 
+    def id_above_all(self, last_id: int) -> int:
+        """An id larger than every one that leaders whose clocks agree have drawn so far, in this second too."""
+        return self.id_after(last_id) + DICE
+
 
 DICE = 10**5
 """The number of ids among which one draw chooses, and of ids in a second of the wall clock."""

@@ -70,8 +70,8 @@ MUTANTS_OF_HOST = (
         "deaf",
         (
             "agent.witness:Witness.answer",
-            "return self._remembered(subject, uid, now)",
-            "return self._remembered(subject, uid, now if isinstance(condemnation, Condemned) else None)",
+            "last_id)\n    return self._remembered(subject, uid, now)",
+            "last_id)\n    return self._remembered(subject, uid, now if isinstance(condemnation, Condemned) else None)",
         ),
         ("agent.witness:Witness._remembered", "if memory is None:", "if memory is None or now is None:"),
     ),

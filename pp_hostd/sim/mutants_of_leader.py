@@ -168,7 +168,7 @@ MUTANTS_OF_LEADER = (
     mutant(
         "a leader acts without a valid Lease",
         14,
-        "leaders",
+        "divided",
         (
             "sim.leader:Leader._look_at_office",
             "acting = self.candidacy.acting(now)",

@@ -11,7 +11,7 @@ from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.kubeconfig import Kubeconfig
 from pp_hostd.kube.resources import NODES
 from pp_hostd.model.condemnation import NotRequested
-from pp_hostd.model.keys import CONDEMNED
+from pp_hostd.model.keys import CONDEMNED, EXTERNAL_REMEDIATION
 from tests.agent.interrupted import BROKEN_OFF, Interrupted
 from tests.agent.objects import KINDS, Home, boottime, running, until
 from tests.contract.objects import sample, uid_of
@@ -19,6 +19,9 @@ from tests.harness.trouble import TroubleServer
 from tests.kube.conftest import Dial
 
 ClientOf = Callable[[str], ApiClient]
+
+WITHOUT_ID = {"annotations": {EXTERNAL_REMEDIATION: "2026-03-01T12:00:00Z"}, "labels": {CONDEMNED: ""}}
+"""Metadata of a machine whose condemnation can't be read."""
 
 
 @pytest.fixture(params=KINDS)
@@ -99,16 +102,16 @@ async def test_that_a_condemnation_was_lifted_or_its_machine_deleted_is_no_news(
         assert heard.lists == 1
 
 
-async def test_a_label_without_a_condemnation_condemns_nobody_and_is_reported(home: Home, unique: str) -> None:
+async def test_a_condemnation_without_an_id_condemns_nobody_and_is_reported(home: Home, unique: str) -> None:
     await nobody_is_marked(home)
     await home.enrol(unique)
     heard = Heard(home)
     async with running(heard.watch.run()):
         await until(lambda: heard.lists, "the condemned are listed")
-        await home.client.patch(home.kind, unique, {"metadata": {"labels": {CONDEMNED: ""}}}, namespace=home.where)
+        await home.client.patch(home.kind, unique, {"metadata": WITHOUT_ID}, namespace=home.where)
         await until(lambda: heard.watch.trouble, "it is reported")
         subject = home.subject(unique)
-        assert heard.watch.trouble.startswith(f"machine {subject}: the condemnation is unreadable: the label")
+        assert heard.watch.trouble.startswith(f"machine {subject}: the condemnation is unreadable: ")
         assert heard.of(subject) == []
         await home.condemn(unique)
         await until(lambda: heard.of(subject), "it is told")
@@ -138,7 +141,7 @@ async def test_machines_that_are_not_served_are_looked_for_again_after_a_pause(
 
 
 async def test_a_watch_that_goes_on_after_an_interruption_hides_no_other_trouble(kubeconfig: Kubeconfig) -> None:
-    unreadable = sample(NODES, "worker-1", labels={CONDEMNED: ""})
+    unreadable = sample(NODES, "worker-1", **WITHOUT_ID)
     unreadable["metadata"].update(uid="uid", resourceVersion="1")
     client = Interrupted(kubeconfig, unreadable)
     heard = Heard(Home(client, "node", "default"))

@@ -18,7 +18,7 @@ from pp_hostd.kube.outcome import ApiError, Outcome, is_missing, is_unserved
 from pp_hostd.kube.resources import CAPI_MACHINES, CONFIG_MAPS, NODES, Resource
 from pp_hostd.model.condemnation import Condemned, NotRequested
 from pp_hostd.model.evidence import Read
-from pp_hostd.model.keys import CONDEMNED, NAMESPACE, backup_name
+from pp_hostd.model.keys import EXTERNAL_REMEDIATION, NAMESPACE, backup_name
 from pp_hostd.model.machine import Machine
 from tests.agent.objects import KINDS, SINCE, Home, boottime, create_our_namespace
 from tests.contract.objects import annotate, config_map, sample, uid_of, version_of
@@ -88,10 +88,10 @@ async def test_a_machine_that_does_not_exist_is_missing(home: Home, unique: str)
 
 async def test_what_contradicts_itself_is_a_failed_read(home: Home, unique: str) -> None:
     await home.enrol(unique)
-    await home.client.patch(home.kind, unique, {"metadata": {"labels": {CONDEMNED: ""}}}, namespace=home.where)
+    without_id = {"metadata": {"annotations": {EXTERNAL_REMEDIATION: "2026-03-01T12:00:00Z"}}}
+    await home.client.patch(home.kind, unique, without_id, namespace=home.where)
     failure = failure_of(await (await own_machine(home, unique)).read())
-    assert failure.startswith(f"reading {home.subject(unique)}: the condemnation is unreadable: the label {CONDEMNED}")
-    await home.client.delete(home.kind, unique, namespace=home.where)  # whoever watches the label would be troubled
+    assert failure.startswith(f"reading {home.subject(unique)}: the condemnation is unreadable: {EXTERNAL_REMEDIATION}")
 
 
 async def test_whoever_may_not_read_has_a_failed_read(home: Home, client_of: ClientOf, unique: str) -> None:

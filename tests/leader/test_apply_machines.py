@@ -14,7 +14,7 @@ from pp_hostd.kube.resources import LEASES, NAMESPACES, NODES, Resource
 from pp_hostd.leader.observe import Kind
 from pp_hostd.model.backup import back_up
 from pp_hostd.model.condemnation import Condemned, NotRequested, parse_condemnation
-from pp_hostd.model.keys import AGENT, CONDEMNED
+from pp_hostd.model.keys import AGENT, CONDEMNED, EXTERNAL_REMEDIATION
 from pp_hostd.model.machine import parse_machine
 from pp_hostd.model.observed import parse_node_seen
 from pp_hostd.model.record import Unreadable
@@ -135,11 +135,11 @@ async def test_of_a_machine_that_is_not_condemned_no_backup_is_made(home: Home, 
 
 async def test_a_condemnation_that_contradicts_itself_is_shown_as_such(home: Home, hands: Hands, unique: str) -> None:
     await home.enrol(unique)
-    await home.client.patch(home.kind, unique, {"metadata": {"labels": {CONDEMNED: ""}}}, namespace=home.where)
+    without_id = {"metadata": {"annotations": {EXTERNAL_REMEDIATION: "2026-03-01T12:00:00Z"}}}
+    await home.client.patch(home.kind, unique, without_id, namespace=home.where)
     found = await inspection(hands, home, unique)
     assert found.machine is not None
     assert isinstance(found.machine.condemnation, Unreadable)
-    await home.client.delete(home.kind, unique, namespace=home.where)  # whoever watches the label would be troubled
 
 
 async def test_whoever_may_not_read_finds_nothing_out(

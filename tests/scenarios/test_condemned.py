@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 
 from pp_hostd.model.condemnation import Requested
-from pp_hostd.model.promise import Committed
+from pp_hostd.model.promise import Committed, Withdrawn
 from tests.harness.bed.relay import Mode
 from tests.harness.eventually import eventually
 from tests.scenarios.stage import LONG_SECONDS, Stage, now, outlive, reset_within, says, shows
@@ -39,7 +39,7 @@ def test_a_condemned_host_that_has_lost_the_api_is_told_by_its_peers(any_stage: 
     since_at = now()
     any_stage.contents.condemn(condemned.name)
     reset_within(condemned, since_at)
-    assert "says unhealthy, and no peer says healthy" in says(condemned, "resetting this host")
+    assert "says unhealthy, and no majority says api-error" in says(condemned, "resetting this host")
     assert all(peer.is_up() for peer in peers)
 
 
@@ -52,13 +52,13 @@ def test_a_condemned_machine_resets_its_host_and_no_other(machine_stage: Stage) 
     outlive(peers, 0)
 
 
-def test_a_host_whose_machine_was_deleted_resets_itself(machine_stage: Stage) -> None:
+def test_a_host_whose_machine_was_deleted_withdraws_and_lives_on(machine_stage: Stage) -> None:
     deleted, *peers = machine_stage.hosts(3)
-    since_at = now()
     machine_stage.delete_machine(deleted)
-    reset_within(deleted, since_at)
-    assert "says not-found, and no peer says healthy" in says(deleted, "resetting this host")
-    outlive(peers, 0)
+    shows(deleted, "is gone, and its Node untouched")
+    eventually(lambda: isinstance(machine_stage.contents.node(deleted.name).agent, Withdrawn), "it has withdrawn")
+    outlive(peers, LONG_SECONDS)
+    assert deleted.is_up() and deleted.kubelet_started()
 
 
 def test_an_agent_that_restarts_without_the_api_still_asks_about_its_own_machine(machine_stage: Stage) -> None:

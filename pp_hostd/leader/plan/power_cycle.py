@@ -305,7 +305,9 @@ def _coming_back(view: View, host: BareMetalHost, valves: Valves) -> Course | No
         return _recreated(view) or _awaited_back(view, host, valves)
     told = "its host is on, and its Node is Ready"
     if machine is not None and not _is_over(view, machine):
-        step = Clear(view.subject, machine.uid, machine.resource_version, backup.id + 1)
+        # Above the id of a backup, too, that a leader which is long gone may yet store.
+        over = view.term.draw.id_above_all(max(last_id(machine.condemnation), backup.id))
+        step = Clear(view.subject, machine.uid, machine.resource_version, over)
         return view.does(Stage.CLEARING, step, f"{told}: this power cycle is over, and all requests for it")
     return _drop(view, told)
 
