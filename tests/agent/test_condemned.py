@@ -141,7 +141,7 @@ async def test_machines_that_are_not_served_are_looked_for_again_after_a_pause(
 
 
 async def test_a_watch_that_goes_on_after_an_interruption_hides_no_other_trouble(kubeconfig: Kubeconfig) -> None:
-    unreadable = sample(NODES, "worker-1", **WITHOUT_ID)
+    unreadable = sample(NODES, "worker-1", annotations=WITHOUT_ID["annotations"], labels=WITHOUT_ID["labels"])
     unreadable["metadata"].update(uid="uid", resourceVersion="1")
     client = Interrupted(kubeconfig, unreadable)
     heard = Heard(Home(client, "node", "default"))
