@@ -41,6 +41,7 @@ SETTINGS: Mapping[str, Any] = {
     "peers.rounds": 3,
     "peers.round_seconds": 1.5,
     "agent.self_timeout_seconds": SELF_TIMEOUT_SECONDS,
+    "agent.arm_pairs": True,
     "watchdog.timeout_seconds": WATCHDOG_SECONDS,
     "leader.lease_seconds": 10.0,
     "leader.margin_seconds": MARGIN_SECONDS,

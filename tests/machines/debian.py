@@ -14,7 +14,7 @@ from tests.machines.architecture import HERE
 
 NEWEST, OLDEST = "bookworm", "bullseye"
 """Debian's names; the oldest has Python 3.9. All boot the kernel of the newest."""
-PACKAGES = "systemd,systemd-sysv,dbus,python3,iproute2,kmod,procps,rpm,kexec-tools"
+PACKAGES = "systemd,systemd-sysv,dbus,python3,iproute2,kmod,procps,rpm,kexec-tools,openssl"
 UNWANTED = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*")
 KERNEL = f"linux-image-{HERE.debian}"
 STEP_SECONDS = 1800

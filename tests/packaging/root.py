@@ -29,7 +29,7 @@ TOOLS = {
 }
 """Programs, and the Debian packages that they are in."""
 SUITE = "bookworm"
-INSIDE = ("systemd", "systemd-sysv", "dbus", "python3", "rpm", "kmod")
+INSIDE = ("systemd", "systemd-sysv", "dbus", "python3", "rpm", "kmod", "openssl")
 
 
 def root() -> Path:

@@ -28,6 +28,7 @@ read_deadline_seconds = 3
 [watchdog]
 timeout_seconds = {WATCHDOG_SECONDS}
 [agent]
+arm_pairs = true
 node_name = "{NODE}"
 self_timeout_seconds = 120
 metrics_port = 0
