@@ -63,10 +63,12 @@ def test_a_leader_that_stands_still_finds_that_another_has_finished_and_does_not
         eventually(lambda: STAGES[stage](rig), stage, END_SECONDS, every_seconds=0.002)
         with rig.standing_still():
             eventually(rig.is_well, "all is well again", END_SECONDS)
-            assert rig.times_on == before + 1
+            # A leader that has not seen the host turn off, nor finds it in the backup, switches it off once more.
+            assert rig.times_on - before in ((1, 2) if stage == "switched off" else (1,))
+            before = rig.times_on
     rig.ask()  # the first has to do it, all alone
-    eventually(lambda: rig.times_on == before + 2 and rig.is_well(), "all is well again", END_SECONDS)
-    assert rig.times_on == before + 2
+    eventually(lambda: rig.times_on == before + 1 and rig.is_well(), "all is well again", END_SECONDS)
+    assert rig.times_on == before + 1
 
 
 def still_on(rig: Rig) -> None:
