@@ -78,13 +78,13 @@ def test_a_condemned_host_with_nothing_started_waits_for_the_leader() -> None:
 
 
 def test_a_reset_is_final_and_has_a_time() -> None:
-    sentences = explain(judged(replace(MEMORY, decision=Decision(997.0, "nobody vouches for it", None))))
+    sentences = explain(judged(replace(MEMORY, decision=Decision(997.0, "no peer confirms that it is healthy", None))))
     assert "The decision is final: nothing can talk this host out of it." in sentences
     assert "Its watchdog resets this host, if nothing else did, in 7.0 s." in sentences
 
 
 def test_a_reset_in_a_dry_run_says_how_to_have_it_in_earnest() -> None:
-    memory = replace(MEMORY, decision=Decision(999.0, "nobody vouches for it", None))
+    memory = replace(MEMORY, decision=Decision(999.0, "no peer confirms that it is healthy", None))
     sentences = explain(judged(memory, replace(UNARMED, gate=Gate.ABSENT, stored=None), settings=DRY_RUN))
     assert "In a dry run nothing is done about it; the next proof ends it." in sentences
     assert any('agent.mode = "enforce"' in sentence for sentence in sentences)

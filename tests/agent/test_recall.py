@@ -21,7 +21,7 @@ from pp_hostd.model.settings import Agent, Settings
 from pp_hostd.model.verdict import State
 from tests.agent.values import BOND, BOOT, GROUND, MEMORY, NOW, PROMISE
 
-DECIDED = replace(MEMORY, decision=Decision(NOW - 1, "nobody vouches for it", None))
+DECIDED = replace(MEMORY, decision=Decision(NOW - 1, "no peer confirms that it is healthy", None))
 
 
 @pytest.fixture

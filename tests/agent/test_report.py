@@ -103,7 +103,7 @@ def test_the_node_is_told_as_last_seen(look: Look | None, seen: object) -> None:
 
 
 def test_a_reset_is_told_with_the_time_by_which_the_watchdog_does_it() -> None:
-    told = judged(replace(MEMORY, decision=Decision(997.0, "nobody vouches for it", 7)))
+    told = judged(replace(MEMORY, decision=Decision(997.0, "no peer confirms that it is healthy", 7)))
     assert (told["state"], told["feed_until_seconds"]) == ("resetting", None)
     assert told["next"] == {"what": "its watchdog resets this host, if nothing else did", "seconds": 7.0}
 

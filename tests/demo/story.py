@@ -43,7 +43,7 @@ class Story:
         self._boot()
         self._lose()
         self._return()
-        self._vouch()
+        self._confirm()
         self._outlast()
 
     def _boot(self) -> None:
@@ -91,13 +91,13 @@ class Story:
         expect(made_anew["uid"] != self._first_uid, "the Node was deleted and made anew")
         expect(MINE.items() <= made_anew["labels"].items(), f"the new Node has the old one's labels: {MINE}")
 
-    def _vouch(self) -> None:
+    def _confirm(self) -> None:
         host = self._bed.hosts[LONELY]
-        self._narrator.scene(f"{LONELY} alone loses its way to the API: its peers vouch for it")
+        self._narrator.scene(f"{LONELY} alone loses its way to the API: its peers confirm that it is healthy")
         self._bed.set_api(Mode.REFUSE, [LONELY])
-        self._until(lambda: "vouches for it" in host.status_text(), f"a peer vouches for {LONELY}")
+        self._until(lambda: "confirms it" in host.status_text(), f"a peer confirms {LONELY}")
         self._bed.set_api(Mode.PASS, [LONELY])
-        self._until(lambda: "vouches for it" not in host.status_text(), f"{LONELY} has proof of its own")
+        self._until(lambda: "confirms it" not in host.status_text(), f"{LONELY} has proof of its own")
 
     def _outlast(self) -> None:
         self._narrator.scene("The control plane stops: nobody can tell who is condemned, and nobody is reset")

@@ -68,7 +68,7 @@ def test_a_host_whose_link_is_pulled_is_reset_in_the_bound_its_pod_moves_and_it_
         eventually(lambda: is_schedulable(real_bed, lost), "the host is schedulable", 60)
     assert isinstance(real_bed.record(lost), Armed)
     why = lost.journal("--unit=pp-hostd", "--boot")
-    assert "nobody vouches for it" in why
+    assert "no peer confirms that it is healthy" in why
     assert [guest.resets() for guest in guests if guest is not lost] == [[], []]
     print(f"reset {reset.at_wallclock - since:.1f} s after its link was pulled, of {BOUND_SECONDS:g} s")
 

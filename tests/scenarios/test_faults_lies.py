@@ -54,13 +54,13 @@ def test_lies_prove_nothing_so_peers_are_asked_and_without_them_the_host_dies(st
             liar.lies[host.name] = lie
         for host, (_, reason) in zip(deceived, lies.values()):
             eventually(lambda: fails_for(host, reason), f"{host.name} says {reason!r}")  # noqa: B023  (called here)
-            shows(host, "vouches for it")
+            shows(host, "confirms it")
         proofs_at = {host: last_proof_at(host) for host in deceived}
         everybody = [host.name for host in (*hosts, peer)]
         stage.bed.cut_pairs(*((one, other) for one in everybody for other in everybody if one != other))
         for host, proof_at in proofs_at.items():
             reset_within(host, proof_at)
-            says(host, "nobody vouches for it: 6 silent of 6 asked")
+            says(host, "no peer confirms that it is healthy: 6 silent of 6 asked")
         outlive([told_truth], 0)
 
 

@@ -77,5 +77,5 @@ def test_a_host_whose_words_nobody_takes_lives_on_if_it_is_well_and_dies_if_it_i
         host.unblock(name)
     for host in (journal, stderr):
         assert re.search(r"\((\d+) lines before this one could not be written\)", says(host, "could not be written"))
-    shows(notify, "vouches for it")
+    shows(notify, "confirms it")
     eventually(lambda: any("WATCHDOG" in event["message"] for event in notify.events("notify")[-20:]), "it is alive")

@@ -30,11 +30,11 @@ def test_a_majority_of_deceivers_vouches_for_nobody_and_one_honest_peer_does(sta
         silences: dict[str, str] = {}
         eventually(lambda: is_deceived(asking, silences, deceits), "everybody has tried to deceive it", 60)
         outlive([asking], LONG_SECONDS)
-        shows(asking, f"{honest.name} vouches for it")
+        shows(asking, f"{honest.name} confirms it")
         since_at = last_proof_at(asking)
         stage.bed.cut_pairs((asking.name, honest.name), (honest.name, asking.name))
         reset_within(asking, since_at)
-        says(asking, f"nobody vouches for it: {1 + len(others)} silent of {1 + len(others)} asked")
+        says(asking, f"no peer confirms that it is healthy: {1 + len(others)} silent of {1 + len(others)} asked")
 
 
 def is_deceived(asking: Host, silences: dict[str, str], deceits: dict[str, str]) -> bool:

@@ -21,7 +21,7 @@ def test_hosts_that_lose_the_api_in_any_way_live_on_while_peers_vouch_and_die_wh
     outlive(hosts, LONG_SECONDS)
     for host in (*lost, *revoked):
         says(host, "of 3 reads failed before it asks its peers")
-        shows(host, "vouches for it)")
+        shows(host, "confirms it)")
     for host, token in revoked.items():
         says(host, REFUSED_TOKENS[token])
     since_at = now()
@@ -38,7 +38,7 @@ def test_peers_that_only_a_later_sample_reaches_vouch_all_the_same(stage: Stage)
     alone, _ = stage.hosts(2, dead=10)
     stage.bed.set_api(Mode.REFUSE, [alone.name])
     shows(alone, "asks its peers, round 3 of 4", 60)  # 7 of the 11 are asked in the rounds from the third on
-    shows(alone, "healthy: its machine is not condemned (worker-2 vouches for it)")
+    shows(alone, "healthy: its machine is not condemned (worker-2 confirms it)")
 
 
 def test_a_host_to_whom_nobody_answers_resets_itself_and_those_who_hear_each_other_live(any_stage: Stage) -> None:
@@ -46,7 +46,7 @@ def test_a_host_to_whom_nobody_answers_resets_itself_and_those_who_hear_each_oth
     since_at = now()
     any_stage.bed.cut(cut_off.name)
     reset_within(cut_off, since_at)
-    says(cut_off, "nobody vouches for it: 2 silent of 2 asked")
+    says(cut_off, "no peer confirms that it is healthy: 2 silent of 2 asked")
     outlive(others, 0)
 
 

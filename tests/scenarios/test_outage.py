@@ -31,7 +31,7 @@ def test_a_long_outage_resets_nobody_before_half_of_all_hosts_are_dead(stage: St
     since_at = now()
     for host in others:
         reset_within(host, since_at)
-        says(host, "nobody vouches for it")
+        says(host, "no peer confirms that it is healthy")
 
 
 def test_hosts_go_on_as_before_when_a_long_outage_ends(real_stage: Stage) -> None:
