@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from tests.harness.bed.host import Host
 from tests.harness.eventually import eventually
 from tests.harness.lying_api import Json, Lie, LyingApi
-from tests.scenarios.faults import last_proof_at, status
-from tests.scenarios.stage import LONG_SECONDS, Stage, now, outlive, reset_within, says, shows
+from tests.scenarios.faults import last_proof_at
+from tests.scenarios.stage import Stage, outlive, reset_within, says, shows
 
 AT_ONCE_SECONDS = 2.0
 
@@ -62,18 +62,3 @@ def test_lies_prove_nothing_so_peers_are_asked_and_without_them_the_host_dies(st
             reset_within(host, proof_at)
             says(host, "no peer confirms that it is healthy: 6 silent of 6 asked")
         outlive([told_truth], 0)
-
-
-def test_an_api_that_serves_the_past_keeps_nobody_alive_whom_the_watch_condemns(stage: Stage) -> None:
-    """A reply out of a stale cache can't be told from a true one: the design rests on the API's promise that a read
-    without resourceVersion is linearizable. Where that is broken, the watch alone still condemns, and at once."""
-    host, peer, _ = stage.hosts(3)
-    past = json.dumps(stage.contents.machine(host.name)).encode()
-    with led_to_liar(stage, [host]) as liar:
-        liar.lies[host.name] = lambda _: past
-        outlive([host], LONG_SECONDS)
-        assert status(host)["proof"]["source"] == "own read"
-        since_at = now()
-        stage.contents.condemn(host.name)
-        reset_within(host, since_at, AT_ONCE_SECONDS)
-    outlive([peer], 0)
