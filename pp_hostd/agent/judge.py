@@ -81,10 +81,7 @@ def _after_read(standing: Standing, memory: Memory, read: Read) -> Memory:
     if isinstance(condemnation, (NotRequested, Requested)) and read.machine is not None:
         memory = _finished(memory, read, "").having_seen_lifted(read.machine.uid, condemnation.last_id)
         memory = replace(memory, condemned_id=None, missing=None, machine_gone=False)
-        if memory.proof is not None and memory.proof.at > read.began_at:
-            return memory  # overtaken: it must not end an inquiry, or an outage, that is younger
-        # Rule 1: a proof counts from when the request was sent.
-        return _proven(memory, Proof(read.began_at, Source.OWN_READ))
+        return _proven_by_read(memory, read.began_at)
     memory = _finished(memory, read, failure)
     if watched is not None:  # rule 1: a watch condemns where no read can tell otherwise
         return _condemned(standing, memory, watched.id, "its machine is condemned", read.ended_at)
@@ -98,9 +95,7 @@ def _left_alone(standing: Standing, memory: Memory) -> Memory:
     if missing is None or standing.untouched_at < missing.ended_at or memory.decision is not None:
         return memory
     memory = replace(memory, missing=None, machine_gone=True, condemned_id=None)
-    if memory.proof is not None and memory.proof.at > missing.began_at:
-        return memory
-    return _proven(memory, Proof(missing.began_at, Source.OWN_READ))
+    return _proven_by_read(memory, missing.began_at)
 
 
 def _finished(memory: Memory, read: Read, failure: str) -> Memory:
@@ -117,6 +112,17 @@ def _failed(memory: Memory, began_at: float) -> Memory:
     """Rule 3 counts failures in a row. Reads beside an inquiry may prove, and bring no other inquiry nearer."""
     counts = memory.inquiry is None and (memory.outage is None or began_at >= memory.outage.ended_at)
     return replace(memory, failed_reads=memory.failed_reads + 1) if counts else memory
+
+
+def _proven_by_read(memory: Memory, began_at: float) -> Memory:
+    """Rule 1: a proof counts from when the request was sent. A read that was overtaken ends no outage and no inquiry
+    that is younger."""
+    if memory.proof is not None and memory.proof.at > began_at:
+        return memory
+    proof = Proof(began_at, Source.OWN_READ)
+    if memory.inquiry is not None and memory.inquiry.started_at > began_at:
+        return replace(memory, proof=proof)
+    return _proven(memory, proof)
 
 
 def _proven(memory: Memory, proof: Proof, outage: Outage | None = None) -> Memory:
