@@ -9,8 +9,7 @@ MUTANTS_OF_HOST = (
         "a proof counts from when the answer came",
         1,
         "",
-        ("agent.judge:_after_read", "Proof(read.began_at, Source.OWN_READ)", "Proof(read.ended_at, Source.OWN_READ)"),
-        ("agent.judge:_after_read", "memory.proof.at > read.began_at", "memory.proof.at > read.ended_at"),
+        ("agent.judge:_after_read", "_by_read(memory, read.began_at)", "_by_read(memory, read.ended_at)"),
     ),
     mutant(
         "a cached read is a proof",
