@@ -41,6 +41,7 @@ from pp_hostd.agent.sense.link import LinkChanges
 from pp_hostd.agent.sense.shutdown import Shutdown, ordered_shutdown, shutdown_jobs
 from pp_hostd.agent.senses import AgentSenses
 from pp_hostd.agent.showing import Showing
+from pp_hostd.agent.shutdown import WITHDRAW_SECONDS, is_kernel_to_end
 from pp_hostd.agent.state import StateFiles
 from pp_hostd.agent.witness import Witness
 from pp_hostd.errors import UserError
@@ -58,8 +59,6 @@ from pp_hostd.service.notify import WATCHDOG, Notify, inherited_descriptors
 from pp_hostd.timing import judgement_gap_seconds, peer_read_seconds
 
 EXTEND_SECONDS = 30.0
-WITHDRAW_SECONDS = 5.0
-"""In a shutdown of the system: who has not withdrawn by then ends the kernel, as it was ordered to end."""
 SHUTDOWN_LOOK_SECONDS = 1.0
 LONGEST_WATCHDOG_SECONDS = 120
 PAUSE_SECONDS = 5.0
@@ -282,8 +281,7 @@ class Daemon:
         self._reset.powers_off = ordered is Shutdown.POWER_OFF
         self._reset.sync()
         await asyncio.sleep(max(0.0, stopped_at + WITHDRAW_SECONDS - clock()))
-        bond = self.driver.bond
-        if bond.promises or not bond.looked:
+        if is_kernel_to_end(self.driver.bond, stopped_at, clock()):
             why = f"its promise could not be withdrawn within {WITHDRAW_SECONDS:g} s of the order to {ordered.value}"
             self._reset_by_order(why, watchdog_only=False)
         elif self._hands.watchdog is not None:  # nowayout: nobody relies on it, and the rest of the shutdown takes time

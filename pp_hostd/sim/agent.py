@@ -12,6 +12,7 @@ from pp_hostd.agent.binding import standing
 from pp_hostd.agent.driver import Driver, News
 from pp_hostd.agent.kept import Kept, parse_kept
 from pp_hostd.agent.rosters import Rosters
+from pp_hostd.agent.shutdown import WITHDRAW_SECONDS, is_kernel_to_end
 from pp_hostd.agent.witness import REMEMBERED_SECONDS, ReadOutcome, Statement, Unread, Witness
 from pp_hostd.embedded.history import Event
 from pp_hostd.embedded.paging import Query
@@ -41,6 +42,8 @@ from pp_hostd.sim.truth import A_MOMENT, Truth
 from pp_hostd.timing import peer_read_seconds
 
 SYNC_SECONDS = 0.5
+REST_SECONDS = 3.0
+"""What a shutdown takes once the agent has ended."""
 
 
 class Agent:
@@ -71,6 +74,7 @@ class Agent:
         self._wakes = 0
         self._due = False
         self._decided: Decision | None = None
+        self._ordered_at: float | None = None
         self._missing_since: float | None = None
         self._remembered: Kept | None = None
         self._shown = ""
@@ -130,6 +134,18 @@ class Agent:
         self._ground = replace(self._ground, stopping=True)
         self._process.do(self._wake)
 
+    def shut_down(self) -> None:
+        """As systemd orders it when the system shuts down."""
+        self._ordered_at = ordered_at = self.clock()
+        self.stop()
+        at = self.clock.when(ordered_at + WITHDRAW_SECONDS)
+        self._time.at(at, partial(self._process.do, partial(self._end_kernel, ordered_at)))
+
+    def _end_kernel(self, ordered_at: float) -> None:
+        if is_kernel_to_end(self.driver.bond, ordered_at, self.clock()):
+            self._note(self._host.name, "ends the kernel: its promise could not be withdrawn in time")
+            self._host.end(self._boot, SYNC_SECONDS)
+
     def take_order(self) -> None:
         """The order for this host has changed."""
         self._ground = replace(self._ground, maintenance=self._host.maintenance)
@@ -150,6 +166,8 @@ class Agent:
         bond = self.driver.bond
         if self._ground.stopping and self.driver.idle and bond.watchdog is None and not bond.promises:
             self._process.kill()
+            if self._ordered_at is not None:
+                self._host.end(self._boot, REST_SECONDS)
 
     def _alarm(self, wakes: int) -> None:
         if wakes == self._wakes:

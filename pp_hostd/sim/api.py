@@ -72,6 +72,8 @@ class Api:
         self.health = dict.fromkeys(SERVERS, Health.WELL)
         self.down: set[str] = set()
         """Servers that do not run, because their host or its kubelet does not."""
+        self.refused: set[str] = set()
+        """Hosts whose agents and leaders have no valid credential: each of their requests is refused."""
         self.serves_machines = True
         """Whether the CRD of the machines is there."""
         self.leases: dict[str, str] = {}
@@ -233,7 +235,11 @@ class _Exchange:
         client.time.after(deadline_seconds, self._time_out)
 
     def _arrive(self) -> None:
-        self._client.api.carry_out(self._server, self._serve, self._reply)
+        api = self._client.api
+        api.carry_out(self._server, self._refuse if self._client.host in api.refused else self._serve, self._reply)
+
+    def _refuse(self) -> None:
+        raise StatusError(401, "Unauthorized", "its certificate has ended")
 
     def _reply(self, reply: Reply) -> None:
         self._client.network.send(self._server, self._client.host, partial(self._end, reply))

@@ -9,7 +9,9 @@ from pp_hostd.sim.mutants_of_days import (
     IDS_RESTART,
     LABEL_CONDEMNS,
     ONE_ACCUSER_CONDEMNS,
+    OWN_READ_ONLY,
     PAIRS_ARE_ARMED,
+    SHUTDOWN_WAITS,
     VANISHED_CONDEMNS,
 )
 from pp_hostd.sim.named_day import BEGIN, MINUTE, NamedDay, Names, everybody
@@ -86,6 +88,31 @@ def _cold_start(names: Names) -> list[Trouble]:
     return [*site, Trouble(BEGIN + 5 * MINUTE, "power stays off", names[:1], MINUTE)]
 
 
+def _shutdown_in_outage(names: Names) -> list[Trouble]:
+    """Two hosts of five while the API is dead, of whom one stays off and is requested once the API is back; then the
+    whole site while the API is silent."""
+    later = BEGIN + 12 * MINUTE
+    site = [Trouble(later + MINUTE + number, "shutdown", (name,), 2 * MINUTE) for number, name in enumerate(names)]
+    return [
+        Trouble(BEGIN, "API stops", names, 4 * MINUTE),
+        Trouble(BEGIN + MINUTE, "shutdown", names[-1:], 8 * MINUTE),
+        Trouble(BEGIN + MINUTE + 20, "shutdown", names[-2:-1]),
+        Trouble(BEGIN + 5 * MINUTE, "request", names[-1:]),
+        Trouble(later, "API stops", names, 5 * MINUTE, 1.0),
+        *site,
+    ]
+
+
+def _expired_credentials(names: Names) -> list[Trouble]:
+    """Of one host that runs, of one that is off meanwhile, and then of all together."""
+    return [
+        Trouble(BEGIN, "credentials end", names[-1:], 3 * MINUTE),
+        Trouble(BEGIN + 4 * MINUTE, "power stays off", names[-2:-1], MINUTE),
+        Trouble(BEGIN + 4 * MINUTE, "credentials end", names[-2:-1], 4 * MINUTE),
+        Trouble(BEGIN + 10 * MINUTE, "credentials end", names, 3 * MINUTE),
+    ]
+
+
 ATTACK_DAYS = {
     "cold-start": NamedDay(
         "all hosts of a site lose power, those that start the API among them, and come back",
@@ -94,6 +121,20 @@ ATTACK_DAYS = {
         HELD_BY_ITSELF,
         everybody,
         Cluster(api_on=("node-1", "node-2", "node-3")),
+    ),
+    "shutdown-in-outage": NamedDay(
+        "hosts are shut down while the API is away: two of them, and then the whole site",
+        5,
+        _shutdown_in_outage,
+        SHUTDOWN_WAITS,
+        everybody,
+    ),
+    "expired-credentials": NamedDay(
+        "the credentials end of a host that runs, of one that is off, and of all together; later each gets another",
+        5,
+        _expired_credentials,
+        OWN_READ_ONLY,
+        everybody,
     ),
     "ids-restart": NamedDay(
         "after a remediation the condemnation id is removed, by hand and by an etcd restore, and the host is condemned "

@@ -44,6 +44,7 @@ class Attacks:
             "a peer lies": self._lie,
             "somebody asks again": self._ask_again,
             "maintenance": self._maintain,
+            "credentials end": self._end_credentials,
         }
 
     # Ids and requests.
@@ -91,6 +92,11 @@ class Attacks:
         _, agent = self._world.agents.get(name, (None, None))
         if agent is not None:
             agent.take_order()
+
+    def _end_credentials(self, trouble: Trouble) -> None:
+        """Of the agents and leaders on these hosts, until a person gives them others."""
+        self._api.refused.update(trouble.who)
+        self._world.time.after(trouble.seconds, partial(self._api.refused.difference_update, trouble.who))
 
     # The store.
 

@@ -143,6 +143,10 @@ class Host:
         if self.reset_works:
             self._time.after(sync_seconds, lambda: self.go_down("it reset itself") if self.boot is boot else None)
 
+    def end(self, boot: Boot, seconds: float) -> None:
+        """As a shutdown ends it, so many seconds from now; whatever runs there runs until then."""
+        self._time.after(seconds, lambda: self.go_down("it is shut down") if self.boot is boot else None)
+
     # Workloads.
 
     def open_gate(self, boot: Boot) -> None:

@@ -34,6 +34,7 @@ class Invariants:
         world.on_freed = self._freed
         world.on_decided = self._decided
         world.on_fired = self._fired
+        world.on_stuck = self._stuck
         world.on_false_proof = self._false_proof
         self._before = {name: _lasting(world.api.found(as_it_is, NODES, "", name)) for name in world.names}
 
@@ -61,6 +62,9 @@ class Invariants:
     def _fired(self, node: str) -> None:
         if not self._world.disturbances.is_disturbed(node):
             raise Violation("watchdog", f"that of {node} fired, and nothing was wrong with its agent")
+
+    def _stuck(self, node: str) -> None:
+        raise Violation("shutdown", f"{node} was told to shut down, and is still up")
 
     def at_the_end(self) -> None:
         """All was healed a while ago: every Node is back, as it was, and every host runs workloads, or it is told why

@@ -72,6 +72,20 @@ PAIRS_ARE_ARMED = mutant(
     ("agent.plan:_too_few", "n == 2 and not settings.agent.arm_pairs", "False"),
 )
 
+SHUTDOWN_WAITS = mutant(
+    "a shutdown waits until the promise is withdrawn",
+    8,
+    "",
+    ("agent.shutdown:is_kernel_to_end", "now >= ordered_at + WITHDRAW_SECONDS", "False"),
+)
+
+OWN_READ_ONLY = mutant(
+    "a host that the API refuses takes no peer's word that it is healthy",
+    3,
+    "",
+    ("agent.judge:_after_answers", "if said is Said.HEALTHY and", "if False and"),
+)
+
 FINALIZERS_LATE = mutant(
     "a Node with finalizers is refused only when it would be deleted",
     12,

@@ -18,6 +18,8 @@ STOPPED_SECONDS = 5.0
 LONGER_SECONDS = 20.0
 """By so much another T may exceed the shortest that is allowed."""
 CLOCK_STEP_SECONDS = 600.0
+SHUTDOWN_SECONDS = 30.0
+"""No shutdown takes longer."""
 
 
 class Play:
@@ -39,6 +41,7 @@ class Play:
             "machine is replaced": self._replace_machine,
             "power fails": lambda trouble: world.hosts[trouble.who[0]].go_down("its power failed"),
             "power stays off": self._power_off,
+            "shutdown": self._shut_down,
             "reset fails": self._reset_fails,
             "a clock is set": self._set_clock,
             "agent starts late": self._start_late,
@@ -75,6 +78,14 @@ class Play:
         host.off_until = time.now + trouble.seconds
         host.go_down("its power failed")
         time.after(trouble.seconds, host.power_on)
+
+    def _shut_down(self, trouble: Trouble) -> None:
+        """By systemctl: off for so long, or a restart."""
+        host, world = self._world.hosts[trouble.who[0]], self._world
+        host.off_until = world.time.now + trouble.seconds
+        world.disturbances.disturbed(host.name, SHUTDOWN_SECONDS)
+        world.shut_down(host.name, SHUTDOWN_SECONDS)
+        world.time.after(trouble.seconds, host.power_on)
 
     def _reset_fails(self, trouble: Trouble) -> None:
         self._world.hosts[trouble.who[0]].reset_works = False

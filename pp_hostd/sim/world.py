@@ -12,7 +12,7 @@ from pp_hostd.model.machine import Machine
 from pp_hostd.model.memory import Decision
 from pp_hostd.model.promise import GateKind
 from pp_hostd.model.settings import Settings
-from pp_hostd.sim.agent import Agent
+from pp_hostd.sim.agent import REST_SECONDS, Agent
 from pp_hostd.sim.api import SERVERS, Api, Client
 from pp_hostd.sim.cluster import PLAIN, Cluster
 from pp_hostd.sim.disturbance import Disturbances
@@ -55,6 +55,7 @@ class World:
         self.on_decided: Callable[[str, Decision, str], None] = lambda *_: None
         self.on_false_proof: Callable[[str], None] = lambda _: None
         self.on_fired: Callable[[str], None] = lambda _: None
+        self.on_stuck: Callable[[str], None] = lambda _: None
         self.when_freed: dict[str, Callable[[], None]] = {}
         """By node: what happens once, when the freeing of its workloads begins."""
         self.lies: dict[str, Callable[[Question], Answer]] = {}
@@ -152,6 +153,18 @@ class World:
             agent.keep()
             process.kill()
             self.time.after(RESTART_SECONDS, partial(self.start_agent, self.hosts[name]))
+
+    def shut_down(self, name: str, stuck_seconds: float) -> None:
+        """As systemd does it: everything is told to stop, and the host ends once its agent lets it."""
+        host = self.hosts[name]
+        boot, (_, agent) = host.boot, self.agents.get(name, (None, None))
+        if boot is None:
+            return
+        if agent is None:
+            host.end(boot, REST_SECONDS)
+        else:
+            agent.shut_down()
+        self.time.after(stuck_seconds, lambda: self.on_stuck(name) if host.boot is boot else None)
 
     def promise_otherwise(self, name: str, self_timeout_seconds: float, *, restart: bool) -> None:
         """Its agent gets another T: by an upgrade that restarts it, or as it runs."""

@@ -1,10 +1,20 @@
-"""A shutdown of the system is told from a stop of the unit by systemd's queue of jobs."""
+"""A shutdown of the system is told from a stop of the unit by systemd's queue of jobs, and always ends."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
 from pp_hostd.agent.sense.shutdown import Shutdown, ordered_shutdown
+from pp_hostd.agent.shutdown import WITHDRAW_SECONDS, is_kernel_to_end
+from pp_hostd.model.bond import Bond, Gate
+from pp_hostd.model.promise import Withdrawn
+from tests.agent.test_plan_promise import PROMISED
+
+WITHDRAWN = replace(PROMISED, stored=Withdrawn(PROMISED.boot))
+UNLOOKED = Bond(PROMISED.boot, Gate.OPEN, PROMISED.watchdog)
+"""A promise may stand that this run of the agent does not know of."""
 
 
 @pytest.mark.parametrize(
@@ -21,3 +31,11 @@ from pp_hostd.agent.sense.shutdown import Shutdown, ordered_shutdown
 )
 def test_the_jobs_tell_whether_and_how_the_system_ends(jobs: str, ordered: Shutdown | None) -> None:
     assert ordered_shutdown(jobs) is ordered
+
+
+@pytest.mark.parametrize(("bond", "ends"), [(PROMISED, True), (UNLOOKED, True), (WITHDRAWN, False)])
+def test_the_agent_ends_the_kernel_once_a_promise_that_may_stand_could_not_be_withdrawn_in_time(
+    bond: Bond, ends: bool
+) -> None:
+    assert not is_kernel_to_end(bond, 100.0, 100.0 + WITHDRAW_SECONDS - 0.1)
+    assert is_kernel_to_end(bond, 100.0, 100.0 + WITHDRAW_SECONDS) is ends

@@ -90,6 +90,31 @@ def test_a_host_without_power_stays_off() -> None:
     assert story.said("node-5", "boots", after=15.0) == [75.0]
 
 
+def test_a_host_that_is_shut_down_withdraws_first_and_stays_off() -> None:
+    story = Story(Trouble(15.0, "shutdown", X, 60.0), until=80.0)
+    assert 15.0 < story.said("node-5", "is down: it is shut down")[0] < 20.0
+    assert story.said("node-5", "boots", after=15.0) == [75.0]
+    assert isinstance(Story(Trouble(15.0, "shutdown", X, 60.0), until=70.0).node.agent, Withdrawn)
+
+
+def test_a_host_that_is_shut_down_in_an_outage_ends_with_its_promise() -> None:
+    story = Story(Trouble(15.0, "API stops", EVERYBODY, 80.0), Trouble(40.0, "shutdown", X, 60.0), until=60.0)
+    assert story.said("node-5", "is down: it is shut down")
+    assert story.promise
+
+
+def test_a_restart_comes_back() -> None:
+    assert Story(Trouble(15.0, "shutdown", X), until=80.0).said("node-5", "boots", after=15.0)
+
+
+def test_a_host_whose_credential_has_ended_is_refused_until_it_gets_another() -> None:
+    story = Story(Trouble(15.0, "credentials end", X, 30.0), until=80.0)
+    refused = story.said("node-5", "its certificate has ended")
+    assert refused and all(15.0 < at < 46.0 for at in refused)
+    assert story.said("node-5", "confirms it")
+    assert story.said("node-5", "healthy: its machine is not condemned")[-1] > 45.0
+
+
 def test_api_servers_on_hosts_run_while_the_kubelets_of_those_do() -> None:
     cluster = Cluster(api_on=("node-1", "node-2"))
     story = Story(Trouble(15.0, "power stays off", ("node-1",), 30.0), until=40.0, cluster=cluster)
