@@ -52,6 +52,7 @@ VOLUME_ATTACHMENTS = Resource("storage.k8s.io", "v1", "VolumeAttachment", "volum
 OPENSHIFT_MACHINES = Resource("machine.openshift.io", "v1beta1", "Machine", "machines")
 OPENSHIFT_HEALTH_CHECKS = Resource("machine.openshift.io", "v1beta1", "MachineHealthCheck", "machinehealthchecks")
 CAPI_MACHINES = Resource("cluster.x-k8s.io", "v1beta1", "Machine", "machines")
+CAPI_CLUSTERS = Resource("cluster.x-k8s.io", "v1beta1", "Cluster", "clusters")
 CAPI_HEALTH_CHECKS = Resource("cluster.x-k8s.io", "v1beta1", "MachineHealthCheck", "machinehealthchecks")
 BARE_METAL_HOSTS = Resource("metal3.io", "v1alpha1", "BareMetalHost", "baremetalhosts")
 METAL3_REMEDIATIONS = Resource("infrastructure.cluster.x-k8s.io", "v1beta1", "Metal3Remediation", "metal3remediations")
@@ -80,3 +81,5 @@ MACHINES = {
     "node": (NODES,),
 }
 """What a machine is, by the setting api.machines: every version that a cluster may serve, the newest first."""
+CLUSTERS = (replace(CAPI_CLUSTERS, version="v1beta2"), CAPI_CLUSTERS)
+"""To which Cluster API's Machines belong: every version that a cluster may serve, the newest first."""

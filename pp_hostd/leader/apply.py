@@ -243,6 +243,7 @@ class Apply:
         return ""
 
     async def _switch_off(self, step: SwitchOff) -> str:
+        await self._machines.check_wish(await self._machines.get(step.request.machine))
         return await self._change_host(step, step.request.render())
 
     async def _switch_on(self, step: SwitchOn) -> str:

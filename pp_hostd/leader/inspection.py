@@ -24,6 +24,8 @@ async def inspect(client: ApiClient, machines: ServedMachines, step: Inspect, cl
     began_at = clock()
     found = await if_there(machines.get(step.subject))
     machine = None if found is None else _machine(found, step.subject)
+    if found is not None:
+        await machines.check_wish(found)
     if not machines.are_nodes:  # else the one read shows both, and in one state
         found = await if_there(client.get(NODES, step.node))
     node = None if found is None else _node(found, machines.setting)

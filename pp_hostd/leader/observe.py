@@ -14,12 +14,12 @@ from typing import Any, Callable, cast
 from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.deadline import Deadline, TimedOut
 from pp_hostd.kube.outcome import ApiError, Outcome, is_unserved
-from pp_hostd.kube.resources import BARE_METAL_HOSTS, CONFIG_MAPS, MACHINES, NODES, REMEDIATIONS, Resource
+from pp_hostd.kube.resources import BARE_METAL_HOSTS, CLUSTERS, CONFIG_MAPS, MACHINES, NODES, REMEDIATIONS, Resource
 from pp_hostd.kube.watch import Change, ChangeKind, Event, Interrupted, Snapshot, watch
 from pp_hostd.leader.own_config_maps import OwnConfigMaps, observed
-from pp_hostd.leader.sights import Fault, Hosts, Kept, Machines, Nodes, Remediations, Sight
+from pp_hostd.leader.sights import Clusters, Fault, Hosts, Kept, Machines, Nodes, Remediations, Sight
 from pp_hostd.model.keys import LEADER, NAMESPACE
-from pp_hostd.model.observed import HostsSeen, Observed
+from pp_hostd.model.observed import ClustersSeen, HostsSeen, Observed
 from pp_hostd.model.remediation import KINDS, Remediation, RemediationKind, is_carried_out
 from pp_hostd.model.settings import Remediations as RemediationSettings
 from pp_hostd.model.settings import Settings
@@ -41,6 +41,7 @@ class Kind(enum.Enum):
     CONFIG_MAPS = "ConfigMap"
     HOSTS = "BareMetalHost"
     REMEDIATIONS = "remediation"
+    CLUSTERS = "Cluster"
 
 
 @dataclass
@@ -100,6 +101,8 @@ class Observer:
         # Also where none is switched off any more: one may still be off.
         self._hosts_watch = _Watch((BARE_METAL_HOSTS,), (self._hosts,), unused=not settings.power.cycle)
         self._objects = [self._watch_of(kind, settings.remediations) for kind in KINDS]
+        self._clusters = Clusters()
+        self._clusters_watch = _Watch(CLUSTERS, (self._clusters,))
         # What the leader says of itself changes often, and is no news to it.
         self._watches = [_Watch((CONFIG_MAPS,), (self._config_maps,), NAMESPACE, f"metadata.name!={LEADER}")]
         if machines == "node":
@@ -107,11 +110,13 @@ class Observer:
         else:
             self._watches += [_Watch((NODES,), (self._nodes,)), _Watch(MACHINES[machines], (self._machines,))]
             self._watches += [self._hosts_watch, *self._objects]
+            self._watches += [self._clusters_watch] if machines == "cluster-api" else []
         self._sights: dict[Kind, tuple[Sight[Any], ...]] = {
             Kind.NODES: (self._nodes,),
             Kind.MACHINES: (self._machines,),
             Kind.CONFIG_MAPS: (self._config_maps,),
             Kind.HOSTS: (self._hosts,),
+            Kind.CLUSTERS: (self._clusters,),
             Kind.REMEDIATIONS: tuple(sight for each in self._objects for sight in each.sights),
         }
         self._news: asyncio.Event | None = None
@@ -129,12 +134,15 @@ class Observer:
         """What is seen now; its mappings are alive, so it is for use at once."""
         hosts, late = self._hosts, self._hosts_watch.late
         seen = HostsSeen(hosts.seen, hosts.names, tuple(hosts.held), self._machines.claims, late)
-        return observed(self._nodes, self._machines, self._config_maps, seen, self._remediations)
+        followed = self._clusters_watch  # one that breaks off goes on without loss: what was seen still counts
+        clusters = ClustersSeen(self._clusters.pauses, "" if followed.listed else followed.late)
+        return observed(self._nodes, self._machines, self._config_maps, seen, self._remediations, clusters)
 
     @property
     def ready(self) -> bool:
         """Whether everything was listed once but what not every cluster has, nor shows to every leader."""
-        return all(each.listed for each in self._watches if each not in (self._hosts_watch, *self._objects))
+        others = (self._hosts_watch, self._clusters_watch, *self._objects)
+        return all(each.listed for each in self._watches if each not in others)
 
     @property
     def revision_of_nodes(self) -> int:

@@ -10,7 +10,7 @@ from pp_hostd.leader.sights import Machines, Nodes, Sight
 from pp_hostd.model.backup import Backup, parse_stored_backup
 from pp_hostd.model.control import Control, parse_control
 from pp_hostd.model.keys import CONTROL, ENROLLED, ROSTER, backup_name
-from pp_hostd.model.observed import BackupSeen, HostsSeen, Observed, RosterSeen
+from pp_hostd.model.observed import BackupSeen, ClustersSeen, HostsSeen, Observed, RosterSeen
 from pp_hostd.model.record import NAME, OPAQUE, Fields, Unreadable, read
 from pp_hostd.model.remediation import Remediation
 from pp_hostd.model.roster import parse_roster
@@ -18,6 +18,7 @@ from pp_hostd.model.roster import parse_roster
 _BACKUP = backup_name("")
 NO_HOSTS = HostsSeen()
 NO_REMEDIATIONS: Mapping[str, Remediation] = {}
+NO_CLUSTERS = ClustersSeen()
 
 
 @frozen
@@ -78,6 +79,7 @@ def observed(
     ours: OwnConfigMaps,
     hosts: HostsSeen = NO_HOSTS,
     remediations: Mapping[str, Remediation] = NO_REMEDIATIONS,
+    clusters: ClustersSeen = NO_CLUSTERS,
 ) -> Observed:
     """What all of them show now; its mappings are alive, so it is for use at once."""
     return Observed(
@@ -91,6 +93,7 @@ def observed(
         enrolled=ours.enrolled,
         hosts=hosts,
         remediations=remediations,
+        clusters=clusters,
     )
 
 

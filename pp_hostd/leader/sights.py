@@ -13,6 +13,7 @@ from pp_hostd.model.keys import FREED
 from pp_hostd.model.machine import Machine, parse_machine
 from pp_hostd.model.machine_host import NO_HOST, HostReference, MachineHost, parse_machine_host
 from pp_hostd.model.observed import MachineSeen, NodeSeen, parse_node_seen
+from pp_hostd.model.owners_wish import parse_cluster_pause
 from pp_hostd.model.promise import Armed, Committed
 from pp_hostd.model.record import NAME, OPAQUE, Fields, Unreadable, read
 from pp_hostd.model.remediation import Remediation, RemediationKind, parse_remediation
@@ -235,6 +236,26 @@ class Hosts(Sight[BareMetalHost]):
             return True
         self._off.pop(found.uid, None)
         return False
+
+
+class Clusters(Sight[str]):
+    """Cluster API's Clusters by namespace/name, and what pauses each; empty if nothing does."""
+
+    def __init__(self) -> None:
+        super().__init__("Cluster")
+        self.pauses: dict[str, str] = {}
+
+    def _name(self, metadata: Fields) -> str:
+        return f"{metadata.text('namespace', NAME)}/{super()._name(metadata)}"
+
+    def _find(self, api_object: object) -> str | Unreadable:
+        return parse_cluster_pause(api_object)
+
+    def _take(self, name: str, found: str | None) -> None:
+        if found is None:
+            self.pauses.pop(name, None)
+        else:
+            self.pauses[name] = found
 
 
 class Remediations(Sight[Remediation]):

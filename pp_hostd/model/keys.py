@@ -16,9 +16,12 @@ FLOW = PREFIX + "flow"
 REQUESTED_BY = PREFIX + "requested-by"
 """The remediation object that has this machine remedied."""
 HOST = "metal3.io/BareMetalHost"
+CLUSTER_NAME = "cluster.x-k8s.io/cluster-name"
+"""A label: the Cluster to which Cluster API's Machine belongs, in the same namespace."""
 PAUSED_MACHINE = "cluster.x-k8s.io/paused"
 SKIP_REMEDIATION = "cluster.x-k8s.io/skip-remediation"
-"""Cluster API's own words: nobody is to work on this Machine; nobody is to remedy it. Any value counts."""
+"""Cluster API's own words: nobody is to work on this Machine, or on any of this Cluster; nobody is to remedy it. Any
+value counts."""
 
 # On the BareMetalHost.
 REBOOT = "reboot.metal3.io"

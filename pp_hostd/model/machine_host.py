@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 
 from pp_hostd.frozen import frozen
-from pp_hostd.model.keys import FLOW, HOST, PAUSED_MACHINE, REQUESTED_BY, SKIP_REMEDIATION
+from pp_hostd.model.keys import CLUSTER_NAME, FLOW, HOST, PAUSED_MACHINE, REQUESTED_BY, SKIP_REMEDIATION
 from pp_hostd.model.record import (
     HOST_NAME,
     MAX_RECORD_CHARACTERS,
@@ -75,6 +75,8 @@ class MachineHost:
     kept: str = ""
     paused: str = ""
     """The annotation by which its owner wants nobody to remedy it; empty if there is none."""
+    cluster: str = ""
+    """The namespace/name of the Cluster that its label names; empty if it names none."""
     deleting: bool = False
     escalated: bool = False
     actuator: str = ""
@@ -102,10 +104,16 @@ def _machine_host(machine: Fields) -> MachineHost:
         else None,
         kept=_kept(metadata),
         paused=next((key for key in (PAUSED_MACHINE, SKIP_REMEDIATION) if key in annotations), ""),
+        cluster=_cluster(metadata),
         deleting=metadata.anything("deletionTimestamp") is not None,
         actuator=next((mark for mark in _ACTUATORS_MARKS if mark in annotations), ""),
         escalated=any(_is_escalation(each) for each in machine.section("status").elements("conditions")),
     )
+
+
+def _cluster(metadata: Fields) -> str:
+    name = metadata.section("labels").anything(CLUSTER_NAME)
+    return f"{metadata.anything('namespace')}/{name}" if name else ""
 
 
 def _claim(text: object) -> Claim:

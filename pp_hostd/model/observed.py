@@ -76,6 +76,15 @@ class HostsSeen:
 
 
 @frozen
+class ClustersSeen:
+    """What pauses each of Cluster API's Clusters, by namespace/name; empty if nothing does. `late` says why they have
+    not been seen at all, or nothing."""
+
+    pauses: Mapping[str, str] = field(default_factory=dict)
+    late: str = ""
+
+
+@frozen
 class BackupSeen:
     """A stored backup, and the ConfigMap's version."""
 
@@ -112,6 +121,7 @@ class Observed:
     enrolled: frozenset[str] = frozenset()
     hosts: HostsSeen = HostsSeen()
     remediations: Mapping[str, Remediation] = field(default_factory=dict)
+    clusters: ClustersSeen = ClustersSeen()
 
 
 def parse_node_seen(api_object: object, machines: str) -> NodeSeen | Unreadable:

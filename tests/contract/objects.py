@@ -7,6 +7,7 @@ from typing import Any
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import (
     BARE_METAL_HOSTS,
+    CAPI_CLUSTERS,
     CAPI_HEALTH_CHECKS,
     CAPI_MACHINES,
     CONFIG_MAPS,
@@ -41,6 +42,7 @@ CONTENT: dict[Resource, Json] = {
     OPENSHIFT_MACHINES: {"spec": {"providerID": "baremetalhost:///metal/host-1"}},
     OPENSHIFT_HEALTH_CHECKS: {"spec": {"maxUnhealthy": "40%"}},
     CAPI_MACHINES: {"spec": {"clusterName": "prod", "providerID": "metal3://host-1"}},
+    CAPI_CLUSTERS: {"spec": {"paused": False}},
     CAPI_HEALTH_CHECKS: {"spec": {"clusterName": "prod", "maxUnhealthy": "40%"}},
     BARE_METAL_HOSTS: {"spec": {"online": True}},
     METAL3_REMEDIATIONS: {"spec": REBOOT},

@@ -238,7 +238,8 @@ async def test_machines_that_are_not_served_are_looked_for_again_and_again(troub
     observer = Observer(dial(port.url), "cluster-api", lambda: None)
 
     def asked() -> list[str]:
-        paths = [seen.target.partition("/machines")[0] for seen in port.requests]
+        found = (seen.target.partition("/machines") for seen in port.requests)
+        paths = [path for path, kind, _ in found if kind]
         return [path.rpartition("/")[2] for path in paths if path.startswith("/apis/cluster.x-k8s.io/")]
 
     async with running(observer.run()):

@@ -11,8 +11,8 @@ from typing import Any, Callable
 
 from pp_hostd.embedded.merge_patch import merge_patch
 from pp_hostd.leader.own_config_maps import OwnConfigMaps, observed
-from pp_hostd.leader.sights import Hosts, Machines, Nodes, Remediations, Sight
-from pp_hostd.model.observed import HostsSeen, Observed
+from pp_hostd.leader.sights import Clusters, Hosts, Machines, Nodes, Remediations, Sight
+from pp_hostd.model.observed import ClustersSeen, HostsSeen, Observed
 from pp_hostd.model.remediation import KINDS, Remediation
 from pp_hostd.model.settings import Settings
 
@@ -29,9 +29,11 @@ class VirtualApi:
     def __init__(self, machines: str) -> None:
         self.machines = machines
         self.objects: dict[str, dict[str, Json]] = {"nodes": {}, "machines": {}, "config maps": {}, "hosts": {}}
+        self.objects["clusters"] = {}
         self.objects.update({kind.name: {} for kind in KINDS})
         self.nodes, self.seen_machines, self.config_maps = Nodes(machines), Machines(), OwnConfigMaps()
         self.hosts = Hosts(Settings.power.suffix)
+        self.clusters, self.clusters_are_late = Clusters(), ""
         self.remediations: dict[str, Remediation] = {}
         self._remediations = {kind.name: Remediations(kind, self.remediations) for kind in KINDS}
         self.lags = False
@@ -100,7 +102,8 @@ class VirtualApi:
     def observed(self) -> Observed:
         hosts = self.hosts
         seen = HostsSeen(hosts.seen, hosts.names, tuple(hosts.held), self.seen_machines.claims)
-        return observed(self.nodes, self.seen_machines, self.config_maps, seen, self.remediations)
+        clusters = ClustersSeen(self.clusters.pauses, self.clusters_are_late)
+        return observed(self.nodes, self.seen_machines, self.config_maps, seen, self.remediations, clusters)
 
     @property
     def revision(self) -> int:
@@ -113,4 +116,6 @@ class VirtualApi:
             return () if self.machines == "node" else (self.seen_machines,)
         if kind in self._remediations:
             return (self._remediations[kind],)
+        if kind == "clusters":
+            return (self.clusters,)
         return (self.hosts,) if kind == "hosts" else (self.config_maps,)

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import (
     BARE_METAL_HOSTS,
+    CAPI_CLUSTERS,
     CONFIG_MAPS,
     EVENTS,
     KUBELET_LEASES,
@@ -48,6 +49,7 @@ def leader_roles(machines: str, flows: Collection[GrantedFlow] = ONLY_POISON_PIL
         _rule(NODES, f"{READ} create patch delete"),
         _sub_rule(NODES),  # Ready=Unknown of a Node that came back without conditions
         *([] if kind is NODES else [_rule(kind, f"{READ} patch delete" if more else f"{READ} patch")]),
+        *([_rule(CAPI_CLUSTERS, READ)] if machines == "cluster-api" else []),  # whether they are paused
         *([_rule(BARE_METAL_HOSTS, f"{READ} patch")] if GrantedFlow.POWER_CYCLE in flows else []),
         *(_for_remediations(kind) if GrantedFlow.EXTERNAL_REMEDIATION in flows else []),
         _rule(PODS, "list delete"),

@@ -13,6 +13,7 @@ from pp_hostd.frozen import frozen
 from pp_hostd.leader.plan.electorates import Electorates
 from pp_hostd.leader.plan.memory import awaiting
 from pp_hostd.leader.plan.targets import host_of
+from pp_hostd.leader.plan.valves import paused, unwanted
 from pp_hostd.leader.plan.view import View
 from pp_hostd.model.case import Awaited, Case, Course, Stage, Term
 from pp_hostd.model.condemnation import NotRequested, last_id
@@ -136,8 +137,9 @@ def _turn(wanted: _Wanted) -> str:
     claim = wanted.about.claim
     if wanted.is_ours:
         return ""
-    if wanted.about.paused:
-        return f"waits until {wanted.about.paused} is removed from its Machine"
+    wish = unwanted(wanted.view)
+    if wish:
+        return f"waits: {wish}"
     if isinstance(claim, Claim):
         other = wanted.view.observed.remediations.get(claim.of)
         if other is not None and other.uid == claim.uid:
@@ -229,6 +231,9 @@ def _escalated(wanted: _Wanted, strategy: Strategy) -> Course | None:
     machine, about = wanted.machine, wanted.about
     if machine is None or about.deleting or about.escalated:
         return _let_go(wanted, "its owner has it now")
+    held = paused(wanted.view)
+    if held:
+        return wanted.waits(Stage.HELD, held)
     told = "all attempts have failed"
     if not _deletes(wanted, strategy):
         step = HandToOwner(machine.subject, machine.uid, f"{wanted.remediation.key}: {told}")

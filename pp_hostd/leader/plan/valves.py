@@ -13,6 +13,7 @@ from pp_hostd.model.condemnation import Condemned, NotRequested
 from pp_hostd.model.control import Pause
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.observed import CONTROL_PLANE_LABELS, BackupSeen, NodeSeen, Observed, is_early
+from pp_hostd.model.owners_wish import wish_of_cluster, wish_of_machine
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.remedy import SwitchOff
 from pp_hostd.model.settings import Settings
@@ -27,9 +28,20 @@ def paused(view: View) -> str:
         return f"paused: {order}"
     if view.seen is not None and view.seen.paused:
         return "the Node is marked as paused"
-    if view.machine_seen is not None and view.machine_seen.host.paused:
-        return f"Machine {view.subject} bears {view.machine_seen.host.paused}. To go on: remove that annotation"
-    return ""
+    return unwanted(view)
+
+
+def unwanted(view: View) -> str:
+    """Why the owner of its Machine wants nobody to remedy it, or why that is not known; or nothing."""
+    if view.machine_seen is None:
+        return ""
+    about, clusters = view.machine_seen.host, view.observed.clusters
+    wish = wish_of_machine(view.subject, about)
+    if wish or not about.cluster or view.settings.api.machines != "cluster-api":
+        return wish
+    if clusters.late:
+        return f"whether Cluster {about.cluster} is paused is not known: {clusters.late}"
+    return wish_of_cluster(about.cluster, clusters.pauses.get(about.cluster))
 
 
 @frozen

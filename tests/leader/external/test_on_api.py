@@ -7,8 +7,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from pp_hostd.kube.resources import NODES
+from pp_hostd.kube.resources import CAPI_CLUSTERS, NODES
 from pp_hostd.leader.office import wallclock
+from pp_hostd.model.keys import CLUSTER_NAME
 from pp_hostd.model.moment import render_moment
 from tests.agent.objects import running, until
 from tests.leader.external.objects import DELETING, KINDS, PROPOSED, RUNNING, TODAY, WAITING, Objects
@@ -112,6 +113,23 @@ async def test_an_object_that_is_deleted_while_its_host_is_still_on_leaves_no_tr
         assert await site.find(them.kind, "metal") is None
         await site.until_restored("metal")
         assert "-node" not in site.of("metal")
+
+
+@ON_EACH
+async def test_an_object_waits_while_the_cluster_of_its_machine_is_paused(cluster: str) -> None:
+    async with objects(cluster, TODAY) as them:
+        site = them.site
+        await site.client.create(
+            CAPI_CLUSTERS, {"metadata": {"name": "prod"}, "spec": {"paused": True}}, namespace=PLACE
+        )
+        await site.add("metal", labels={CLUSTER_NAME: "prod"})
+        await them.make("metal")
+        await site.told(f"Cluster {PLACE}/prod is paused (spec.paused)")
+        assert site.of("metal").count("+asked") == 0
+        async with running(site.operate()):
+            await site.client.patch(CAPI_CLUSTERS, "prod", {"spec": {"paused": False}}, namespace=PLACE)
+            await them.until("metal", phase=WAITING[TODAY])
+            await site.until_restored("metal")
 
 
 @ON_EACH
