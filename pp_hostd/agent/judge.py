@@ -62,15 +62,14 @@ def _absorbed(settings: Settings, standing: Standing, memory: Memory, evidence: 
 
 
 def _after_read(standing: Standing, memory: Memory, read: Read) -> Memory:
-    condemnation, failure = None, read.failure or "the reply holds no machine"
-    if read.missing:
+    condemnation, failure, gone = None, read.failure or "the reply holds no machine", read.missing
+    if gone:
         failure = read.failure or "the machine does not exist"  # rule 1: no proof, a failed read
     elif read.machine is not None:
         condemnation = read.machine.condemnation
         failure = f"{read.machine.subject}: {condemnation}"
         if standing.machine_uid not in (None, read.machine.uid):  # rule 1: of the uid in the promise
-            condemnation, failure = None, f"{read.machine.subject} has another uid than the one promised"
-    gone = read.missing or (read.machine is not None and read.machine.uid != standing.machine_uid)
+            condemnation, failure, gone = None, f"{read.machine.subject} has another uid than the one promised", True
     missing = Missing(read.began_at, read.ended_at) if gone and read.subject == standing.machine != "" else None
     memory = replace(memory, missing=missing) if missing is not None or memory.missing is not None else memory
     if isinstance(condemnation, Condemned):

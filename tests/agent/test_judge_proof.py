@@ -226,6 +226,14 @@ def test_a_machine_that_is_back_is_no_longer_gone() -> None:
     assert not lived.memory.machine_gone
 
 
+def test_a_condemned_machine_is_not_missing_to_a_host_that_has_promised_on_none_yet() -> None:
+    lived = host(now=START + 4)
+    unpromised = replace(standing(armed=False), machine_uid=None)
+    lived.standing = replace(unpromised, machine="metal/worker-1", untouched_at=START + 3)
+    lived.learn(Read(START + 1, START + 2, machine(condemned=5), subject="metal/worker-1"))
+    assert (lived.memory.machine_gone, lived.memory.condemned_id) == (False, 5)
+
+
 def test_a_condemnation_that_a_watch_reported_outweighs_a_machine_that_is_missing_since() -> None:
     lived = host(now=START + 1)
     lived.standing = replace(standing(), machine="metal/worker-1", untouched_at=START + 3)
