@@ -58,9 +58,8 @@ class Accounting:
     def __init__(self, hosts: Sequence[str], there: Iterable[tuple[Resource, Json]]) -> None:
         there = list(there)
         self._hosts = [*hosts, ROSTER]
-        self._ids = {
-            found["metadata"]["name"]: [_last_id(found)] for kind, found in there if kind is OPENSHIFT_MACHINES
-        }
+        self._ids: dict[str, list[int]] = {}
+        self._ids_before = {(found["metadata"]["name"], _id_before(kind, found)) for kind, found in there}
         self._boots: dict[str, list[str]] = {}
         self._facts = {(kind, found["metadata"]["name"]): self._facts_of(kind, found) for kind, found in there}
 
@@ -136,10 +135,12 @@ class Accounting:
 
     def _id(self, host: str, condemnation_id: int | str) -> int:
         """Ids are drawn by chance: which condemnation of this host it is, from the first on; 0 if there was none."""
-        ids = self._ids[host]
-        if int(condemnation_id) not in (0, *ids):
-            ids.append(int(condemnation_id))
-        return ids.index(int(condemnation_id)) if int(condemnation_id) in ids else 0
+        ids, wanted = self._ids.setdefault(host, [0]), int(condemnation_id)
+        if (host, wanted) in self._ids_before:
+            return 0
+        if wanted not in ids:
+            ids.append(wanted)
+        return ids.index(wanted)
 
 
 def _without_early_withdrawals(writes: list[str]) -> list[str]:
@@ -155,7 +156,12 @@ def _about(found: Json) -> str:
     return str(found["metadata"]["name"]).replace(backup_name(""), "")
 
 
-def _last_id(found: Json) -> int:
+def _id_before(kind: Resource, found: Json) -> int:
+    """The last condemnation before the play, as a machine keeps it; a Node keeps the one for which it was freed."""
+    if kind is NODES:
+        return int(found["metadata"].get("annotations", {}).get(FREED, 0))
+    if kind is not OPENSHIFT_MACHINES:
+        return 0
     machine = parse_machine(found)
     assert isinstance(machine, Machine) and isinstance(machine.condemnation, NotRequested), machine
     return machine.condemnation.last_id
