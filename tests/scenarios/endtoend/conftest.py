@@ -12,5 +12,6 @@ from tests.scenarios.leading import LEADING
 
 @pytest.fixture(scope="package")
 def site() -> Iterator[Site]:
-    with Site.on_real_parts({**LEADING, "api.machines": "openshift"}) as site:
+    """It frees slowly, so that a test can act meanwhile."""
+    with Site.on_real_parts({**LEADING, "api.machines": "openshift", "leader.deletions_per_second": 2}) as site:
         yield site

@@ -16,6 +16,7 @@ from tests.scenarios.leading import WAIT_SECONDS, now
 
 MACHINE = "machine.openshift.io/machine"
 LABEL = {"metadata": {"labels": {"example.com/rack": "7"}}}
+TAINT = {"key": "example.com/spare", "effect": "PreferNoSchedule"}
 
 
 def test_a_condemnation_that_is_lifted_in_the_middle_frees_nothing(site: Site) -> None:
@@ -35,9 +36,10 @@ def test_a_condemnation_that_is_lifted_in_the_middle_frees_nothing(site: Site) -
     assert site.contents.backup(spared.name) is None
 
 
-def test_a_node_that_somebody_else_deletes_in_the_middle_is_told_of_and_left_to_them(site: Site) -> None:
+def test_a_node_that_somebody_else_replaces_in_the_middle_frees_nothing_and_has_all_that_it_had(site: Site) -> None:
     site.begin()
     (lost,) = site.hosts_of("web-0")
+    site.contents.patch(NODES, lost.name, {**LABEL, "spec": {"taints": [TAINT]}})
     site.bed.cut(lost.name)
     site.request(lost)
     site.says(f"{lost.name}: at least half of")
@@ -45,13 +47,16 @@ def test_a_node_that_somebody_else_deletes_in_the_middle_is_told_of_and_left_to_
     assert node is not None
     site.contents.delete(NODES, lost.name)
     lost.await_down()
-    site.shows(f"there is no Node {lost.name} and no backup of one")
-    assert site.node(lost) is None
+    site.shows("somebody else has deleted its Node, and its host may live: nothing is freed")
     site.bed.heal()
     site.bed.boot(lost.name)
-    annotations = {MACHINE: node["metadata"]["annotations"][MACHINE]}
-    site.contents.create(NODES, {"metadata": {"name": lost.name, "annotations": annotations}})
-    site.given_back(lost)
+    site.contents.create(NODES, {"metadata": {"name": lost.name}})
+    site.says(f"{lost.name}: the Node that somebody else has replaced has all that it had")
+    replaced = site.given_back(lost)
+    assert replaced["metadata"]["labels"]["example.com/rack"] == "7"
+    assert replaced["metadata"]["annotations"][MACHINE] == node["metadata"]["annotations"][MACHINE]
+    assert TAINT in replaced["spec"]["taints"]
+    site.contents.patch(NODES, lost.name, {"spec": {"taints": None}})
     site.begin()
 
 
@@ -75,7 +80,7 @@ def test_a_kubelet_that_registers_during_the_deletion_finds_its_node_completed(s
     (lost,) = site.hosts_of("web-0")
     site.contents.patch(NODES, lost.name, LABEL)
     uid = site.uid(lost)
-    many = [f"more-{number}" for number in range(8)]
+    many = [f"more-{number}" for number in range(20)]
     for name in many:
         site.contents.create(PODS, pod(name, nodeName=lost.name), "default")
     site.bed.cut(lost.name)
