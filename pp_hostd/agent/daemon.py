@@ -20,6 +20,7 @@ from pp_hostd.agent.act import process
 from pp_hostd.agent.act.aside import aside
 from pp_hostd.agent.act.gate import GateFiles
 from pp_hostd.agent.act.reset import DryReset, Reset
+from pp_hostd.agent.act.unit import start_again
 from pp_hostd.agent.act.watchdog import SoftwareOnly, adopt
 from pp_hostd.agent.act.watchdog_device import Trouble
 from pp_hostd.agent.control_socket import ControlSocket
@@ -276,6 +277,8 @@ class Daemon:
         """A shutdown of the system always ends, whether or not the promise can be withdrawn (rule 5)."""
         ordered = ordered_shutdown(await aside(shutdown_jobs))
         while ordered is None:  # the unit alone is stopped
+            if self._hands.no_way_out and await self._goes_on():
+                return
             await asyncio.sleep(SHUTDOWN_LOOK_SECONDS)
             ordered = ordered_shutdown(await aside(shutdown_jobs))
         self._reset.powers_off = ordered is Shutdown.POWER_OFF
@@ -287,6 +290,17 @@ class Daemon:
         elif self._hands.watchdog is not None:  # nowayout: nobody relies on it, and the rest of the shutdown takes time
             self._hands.note("lengthening the watchdog", self._hands.watchdog.set_timeout(LONGEST_WATCHDOG_SECONDS))
             self._hand_over()
+
+    async def _goes_on(self) -> bool:
+        """A watchdog that can't be stopped would reset the host soon after the agent's end, so the next run goes on."""
+        said = f"this host can't be disarmed before its next boot, and the agent goes on: {self._hands.no_way_out}. "
+        said += "To be without it: systemctl disable pp-hostd, then systemctl reboot"
+        trouble = await aside(start_again)
+        said += f". This run can't end: systemd does not start the next one ({trouble})" if trouble else ""
+        self._hands.note("stopping the agent", said)
+        if not trouble:
+            self._hand_over()
+        return not trouble
 
     def _hand_over(self) -> None:
         """Leave everything armed to a successor, who finds the watchdog in systemd's store and the rest in /run."""

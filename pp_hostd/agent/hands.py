@@ -12,7 +12,7 @@ from pp_hostd.agent.act.aside import aside
 from pp_hostd.agent.act.gate import GateFiles
 from pp_hostd.agent.act.reset import SYNC_SECONDS, WATCHDOG_GRACE_SECONDS, DryReset, Reset
 from pp_hostd.agent.act.watchdog import Watchdog, acquire
-from pp_hostd.agent.act.watchdog_device import CARD_RESET, Trouble
+from pp_hostd.agent.act.watchdog_device import CARD_RESET, Trouble, Unusable
 from pp_hostd.agent.driver import News
 from pp_hostd.agent.kept import Kept
 from pp_hostd.agent.sense.boot import ending
@@ -60,6 +60,8 @@ class AgentHands:
         self.settings, self.keyring = settings, keyring
         self.watchdog: Watchdog | None = None
         self.watchdog_only = False
+        self.no_way_out = ""
+        """Why the watchdog can't be stopped before the next boot, once it has refused to; else empty."""
         self.troubles: dict[str, str] = {}
         self.last_boot, self._last_boot_told = last_boot, last_boot_told
         self._node, self._boot, self._clock = node, boot, clock
@@ -94,6 +96,7 @@ class AgentHands:
     def disarm(self) -> None:
         outcome = None if self.watchdog is None else self.watchdog.disarm()
         if isinstance(outcome, Trouble):
+            self.no_way_out = outcome.sentence if outcome.state is Unusable.NO_WAY_OUT else ""
             self._journal.say(Message.TROUBLE, outcome.sentence, Priority.ERROR)
             self._senses.tell(StepFailed(outcome.sentence, self._clock()))
             return

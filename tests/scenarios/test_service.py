@@ -11,7 +11,7 @@ import pytest
 
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.promise import Armed, Withdrawn
-from tests.harness.bed.host import Host
+from tests.harness.bed.host import Design, Host
 from tests.harness.bed.relay import Mode
 from tests.harness.embedded import EmbeddedCluster
 from tests.harness.eventually import eventually
@@ -70,11 +70,15 @@ def test_an_agent_that_can_t_withdraw_its_promise_keeps_the_watchdog_running_and
     assert is_disarmed(host)
 
 
+def answer_systemctl(host: Host, script: str) -> None:
+    """Have systemctl do this on the host, where there is no systemd."""
+    make = f"mkdir -p /run/bin && printf '#!/bin/sh\\n{script}\\n' > /run/bin/systemctl && chmod +x /run/bin/systemctl"
+    host.run("/bin/sh", "-c", make)
+
+
 def order_shutdown(host: Host, target: str) -> None:
     """As systemd's queue of jobs shows it, before the agent's unit is stopped."""
-    program = f"#!/bin/sh\\necho 12 {target} start waiting\\n"
-    make = f"mkdir -p /run/bin && printf '{program}' > /run/bin/systemctl && chmod +x /run/bin/systemctl"
-    host.run("/bin/sh", "-c", make)
+    answer_systemctl(host, f"echo 12 {target} start waiting")
 
 
 @pytest.mark.parametrize(("target", "how"), [("poweroff.target", "halt"), ("reboot.target", "reboot")])
@@ -100,6 +104,43 @@ def test_a_shutdown_of_the_system_in_which_the_promise_is_withdrawn_is_left_to_s
     eventually(lambda: agent_has_ended(host), "the agent ends")
     assert stage.record(host) == Withdrawn(host.boot_id)
     assert host.is_up()
+
+
+@pytest.fixture
+def no_way_out(stage: Stage) -> Iterator[Host]:
+    """One of three hosts; its watchdog can't be stopped, and leaves a new agent the time to start."""
+    host, *_ = stage.hosts(3)
+    host.kill()
+    stage.configure(host, {"watchdog.timeout_seconds": SLOW_WATCHDOG_SECONDS})
+    host.design = Design(watchdog={"nowayout": True})
+    stage.bed.boot(host.name)
+    eventually(lambda: stage.is_well(host), "it is well")
+    yield host
+    host.design = Design()
+
+
+def test_an_agent_whose_watchdog_can_t_be_stopped_turns_its_stop_into_a_restart(stage: Stage, no_way_out: Host) -> None:
+    host = no_way_out
+    answer_systemctl(host, 'echo "$@" >> /run/ordered')
+    host.stop_agent()
+    eventually(lambda: agent_has_ended(host), "the agent ends")
+    says(host, "can't be disarmed before its next boot, and the agent goes on")
+    assert "--no-block start pp-hostd.service" in host.run("/bin/cat", "/run/ordered").stdout
+    host.start_agent()  # as systemd does it then
+    eventually(lambda: stage.is_well(host), "it has promised again")
+    outlive([host], SLOW_WATCHDOG_SECONDS)
+    assert not is_disarmed(host)
+
+
+def test_an_agent_whose_watchdog_can_t_be_stopped_stays_where_systemd_does_not_start_it_again(
+    no_way_out: Host,
+) -> None:
+    host = no_way_out
+    answer_systemctl(host, "echo destructive >&2; exit 4")
+    host.stop_agent()
+    says(host, "systemd does not start the next one (destructive)")
+    outlive([host], SLOW_WATCHDOG_SECONDS)
+    assert not agent_has_ended(host)
 
 
 def test_settings_with_a_mistake_change_nothing_and_are_named(stage: Stage) -> None:

@@ -79,7 +79,7 @@ def _timeout(seen: Seen, settings: Settings, armed: Any) -> Line:
 
 def _stopping(seen: Seen, armed: Any) -> Line:
     if seen.nowayout:
-        said = "nowayout: once armed it can't be stopped; to stop the agent, or to remove it, is to be reset"
+        said = "nowayout: once armed it can't be stopped before the next boot, nor can the agent that feeds it"
         return warning(CLOSING, said, "Load its driver with nowayout=0, unless that is wanted.")
     if seen.options is not None and not seen.options & HAS_MAGIC_CLOSE:
         said = "no magic close: it stops whenever its holder ends, so it would not outlast a crash of the agent"
