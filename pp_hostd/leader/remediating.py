@@ -10,12 +10,12 @@ from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.resources import REMEDIATIONS
 from pp_hostd.leader.machines import ServedMachines
 from pp_hostd.leader.observe import Kind
-from pp_hostd.leader.remediation_writes import asked_for, finalized, handed_to_owner, in_phase, unclaimed
+from pp_hostd.leader.remediation_writes import asked_for, finalized, handed_to_owner, in_phase, kept_true, unclaimed
 from pp_hostd.leader.served import Served
 from pp_hostd.leader.write import Unwritten, Writer, conditional
 from pp_hostd.model.condemnation import NotRequested, parse_condemnation
 from pp_hostd.model.remediation import Remediation
-from pp_hostd.model.remedy import AskFor, DropClaim, HandToOwner, SetFinalizer, SetPhase
+from pp_hostd.model.remedy import AskFor, DropClaim, HandToOwner, SetFinalizer, SetPhase, SetRemediated
 from pp_hostd.model.written import Written
 
 Work = Callable[[Any], Awaitable[str]]
@@ -33,6 +33,7 @@ class Remediating:
             AskFor: self._ask_for,
             DropClaim: self._drop_claim,
             HandToOwner: self._hand_to_owner,
+            SetRemediated: self._set_remediated,
             SetPhase: self._set_phase,
             SetFinalizer: self._set_finalizer,
         }
@@ -51,6 +52,14 @@ class Remediating:
     async def _hand_to_owner(self, step: HandToOwner) -> str:
         found = await self._machines.get(step.subject)
         patch, version = handed_to_owner(found, step.sentence, self._wallclock()), found["metadata"]["resourceVersion"]
+        return await self._change_machine(step.subject, patch, step.uid, version, "status")
+
+    async def _set_remediated(self, step: SetRemediated) -> str:
+        found = await self._machines.get(step.subject)
+        version = found["metadata"]["resourceVersion"]
+        patch = kept_true(found, step.word, step.sentence, self._wallclock())
+        if not patch:  # else it would be planned again and again until the watch shows it
+            raise Unwritten(Written.CONFLICT, f"Machine {step.subject} is no longer what it was when this was planned")
         return await self._change_machine(step.subject, patch, step.uid, version, "status")
 
     async def _change_machine(self, subject: str, patch: Json, uid: str, version: str, part: str | None = None) -> str:

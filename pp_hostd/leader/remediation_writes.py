@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from pp_hostd.model.condemnation import NotRequested, Requested
+from pp_hostd.model.externally_remediated import LISTS, Remediated, said_by
 from pp_hostd.model.keys import REQUESTED_BY
 from pp_hostd.model.machine_host import OWNER_REMEDIATED, Claim
 from pp_hostd.model.moment import render_moment
@@ -41,6 +42,32 @@ def handed_to_owner(machine: Json, sentence: str, now: datetime) -> Json:
     if older is not None:
         change["deprecated"] = {"v1beta1": {"conditions": _with(older.get("conditions"), condition)}}
     return {"status": change}
+
+
+def kept_true(machine: Json, word: Remediated, sentence: str, now: datetime) -> Json:
+    """The condition of Cluster API's health check says so in every list that has it; empty if none has."""
+    change: Json = {}
+    for path in LISTS:
+        conditions: Any = machine.get("status")
+        for key in path:
+            conditions = (conditions or {}).get(key)
+        if not any(said_by(each) for each in conditions or ()):
+            continue
+        told = [_reworded(each, word, sentence, now) if said_by(each) else each for each in conditions]
+        within = change
+        for key in path[:-1]:
+            within = within.setdefault(key, {})
+        within[path[-1]] = [each for each in told if each is not None]
+    return {"status": change} if change else {}
+
+
+def _reworded(condition: Json, word: Remediated, sentence: str, now: datetime) -> Json | None:
+    if word is Remediated.WITHDRAWN:
+        return None
+    status, _, reason = word.value.partition("/")
+    since = condition.get("lastTransitionTime") if condition.get("status") == status else None
+    moment = since or render_moment(now)
+    return {**condition, "status": status, "reason": reason, "message": sentence, "lastTransitionTime": moment}
 
 
 def in_phase(step: SetPhase, now: datetime) -> Json:

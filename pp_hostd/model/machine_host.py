@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 
 from pp_hostd.frozen import frozen
+from pp_hostd.model.externally_remediated import LISTS, said_by
 from pp_hostd.model.keys import CLUSTER_NAME, FLOW, HOST, PAUSED_MACHINE, REQUESTED_BY, SKIP_REMEDIATION
 from pp_hostd.model.record import (
     HOST_NAME,
@@ -79,6 +80,8 @@ class MachineHost:
     """The namespace/name of the Cluster that its label names; empty if it names none."""
     deleting: bool = False
     escalated: bool = False
+    external: tuple[str, ...] = ()
+    """What its conditions ExternallyRemediated say, as status/reason; none where there is none."""
     actuator: str = ""
 
 
@@ -107,8 +110,19 @@ def _machine_host(machine: Fields) -> MachineHost:
         cluster=_cluster(metadata),
         deleting=metadata.anything("deletionTimestamp") is not None,
         actuator=next((mark for mark in _ACTUATORS_MARKS if mark in annotations), ""),
+        external=_external(machine.section("status")),
         escalated=any(_is_escalation(each) for each in machine.section("status").elements("conditions")),
     )
+
+
+def _external(status: Fields) -> tuple[str, ...]:
+    found: list[str] = []
+    for *sections, key in LISTS:
+        within = status
+        for section in sections:
+            within = within.section(section)
+        found += filter(None, map(said_by, within.elements(key)))
+    return tuple(found)
 
 
 def _cluster(metadata: Fields) -> str:

@@ -8,6 +8,7 @@ from typing import Union
 from pp_hostd.frozen import frozen
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.bare_metal_host import BareMetalHost, PowerRequest
+from pp_hostd.model.externally_remediated import Remediated
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.machine_host import Claim
 from pp_hostd.model.observed import NodeSeen
@@ -212,6 +213,16 @@ class HandToOwner:
 
 
 @frozen
+class SetRemediated:
+    """Has the condition ExternallyRemediated of a Machine say so, in every list that has it."""
+
+    subject: str
+    uid: str
+    word: Remediated
+    sentence: str
+
+
+@frozen
 class SetPhase:
     """How far a remediation object has come, in its status."""
 
@@ -264,6 +275,7 @@ Remedy = Union[
     AskFor,
     DropClaim,
     HandToOwner,
+    SetRemediated,
     SetPhase,
     SetFinalizer,
     HandOver,

@@ -46,6 +46,7 @@ from pp_hostd.model.remedy import (
     RemedyNews,
     SetFinalizer,
     SetPhase,
+    SetRemediated,
     SetUnknown,
     StoreBackup,
     SwitchOff,
@@ -97,6 +98,7 @@ class VirtualCluster:
             AskFor: self._ask_for,
             DropClaim: self._drop_claim,
             HandToOwner: self._hand_to_owner,
+            SetRemediated: self._set_remediated,
             SetPhase: self._set_phase,
             SetFinalizer: self._set_finalizer,
         }
@@ -291,6 +293,10 @@ class VirtualCluster:
     def _hand_to_owner(self, step: HandToOwner) -> None:
         found = self.api.matching("machines", step.subject, step.uid)
         self.api.patch("machines", step.subject, remediation_writes.handed_to_owner(found, step.sentence, SINCE))
+
+    def _set_remediated(self, step: SetRemediated) -> None:
+        found = self.api.matching("machines", step.subject, step.uid)
+        self.api.patch("machines", step.subject, remediation_writes.kept_true(found, step.word, step.sentence, SINCE))
 
     def _set_phase(self, step: SetPhase) -> None:
         self._change_remediation(step, remediation_writes.in_phase(step, SINCE))

@@ -17,6 +17,7 @@ from pp_hostd.leader.plan.valves import paused, unwanted
 from pp_hostd.leader.plan.view import View
 from pp_hostd.model.case import Awaited, Case, Course, Stage, Term
 from pp_hostd.model.condemnation import NotRequested, last_id
+from pp_hostd.model.externally_remediated import Remediated
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.machine_host import Claim, Flow, MachineHost
 from pp_hostd.model.observed import Observed
@@ -31,6 +32,7 @@ from pp_hostd.model.remedy import (
     Remedy,
     SetFinalizer,
     SetPhase,
+    SetRemediated,
 )
 from pp_hostd.model.settings import Settings
 
@@ -61,6 +63,15 @@ class _Wanted:
     @property
     def is_ours(self) -> bool:
         return isinstance(self.about.claim, Claim) and self.about.claim.uid == self.remediation.uid
+
+    @property
+    def rival(self) -> str:
+        """The other object that has the machine remedied, or nothing. A claim of one that is gone counts no longer."""
+        claim = self.about.claim
+        if not isinstance(claim, Claim) or self.is_ours:
+            return ""
+        other = self.view.observed.remediations.get(claim.of)
+        return claim.of if other is not None and other.uid == claim.uid else ""
 
     @property
     def is_asked(self) -> bool:
@@ -108,7 +119,7 @@ def _course(wanted: _Wanted) -> Course | None:
     if isinstance(found.phase, Unreadable):
         return wanted.refuses(f"{found.phase}. Somebody has edited it: delete the object, and ask again")
     if found.phase is Phase.FAILED:
-        return _let_go(wanted, "has failed") if found.finalized else None
+        return _let_go(wanted, "has failed")
     if found.phase is Phase.DELETING and wanted.machine is None:  # the object itself goes with its owner
         return _let_go(wanted, "its Machine was deleted")
     trouble = _trouble(wanted)
@@ -133,17 +144,14 @@ def _trouble(wanted: _Wanted) -> str:
 
 
 def _turn(wanted: _Wanted) -> str:
-    """Who has the machine remedied already, or nothing. A claim of an object that is gone counts no longer."""
-    claim = wanted.about.claim
+    """Who has the machine remedied already, or nothing."""
     if wanted.is_ours:
         return ""
     wish = unwanted(wanted.view)
     if wish:
         return f"waits: {wish}"
-    if isinstance(claim, Claim):
-        other = wanted.view.observed.remediations.get(claim.of)
-        if other is not None and other.uid == claim.uid:
-            return f"waits its turn: {claim.of} has the machine remedied"
+    if wanted.rival:
+        return f"waits its turn: {wanted.rival} has the machine remedied"
     if wanted.is_asked:
         return "waits its turn: the machine's remedy is asked for by its annotation already"
     return ""
@@ -177,6 +185,9 @@ def _run(wanted: _Wanted, strategy: Strategy) -> Course:
 
 def _under_way(wanted: _Wanted, strategy: Strategy) -> Course:
     """What the other flow says, and whether that takes longer than this object allows."""
+    again = _told_health_check(wanted, Remediated.AWAITED, "is remedied again")
+    if again is not None:
+        return again
     case, told = wanted.view.case, wanted.told
     sentence = "is carried out" if told is None else told.sentence
     late = strategy.off_seconds is not None and wanted.view.now >= case.awaited_at + strategy.off_seconds
@@ -199,7 +210,8 @@ def _awaited(wanted: _Wanted, strategy: Strategy) -> Course | None:
     """Attempted: whoever made the object deletes it when the node is well. While it is not, it is tried again."""
     found, due_at = wanted.remediation, wanted.view.case.awaited_at + strategy.timeout_seconds
     if _is_well(wanted):
-        return _noted(wanted, SUCCEEDED, "the node is well again") or _let_go(wanted, "the node is well again")
+        well = "the node is well again"
+        return _noted(wanted, SUCCEEDED, well) or _let_go(wanted, well, Remediated.SUCCEEDED)
     if wanted.view.now < due_at:
         return wanted.waits(Stage.REMEDIATING, "waits until the node is well again", due_at)
     if wanted.is_asked or wanted.view.backup_seen is not None:
@@ -245,8 +257,22 @@ def _escalated(wanted: _Wanted, strategy: Strategy) -> Course | None:
 # Back.
 
 
-def _let_go(wanted: _Wanted, sentence: str) -> Course | None:
-    """Nothing of it is left on the machine, and then nothing keeps the object."""
+def _told_health_check(wanted: _Wanted, word: Remediated, sentence: str) -> Course | None:
+    """Have the condition say so by which Cluster API's health check has marked the Machine of this object."""
+    machine, found = wanted.machine, wanted.remediation
+    if machine is None or machine.uid != found.machine_uid or wanted.rival:
+        return None
+    if not any(map(word.replaces, wanted.about.external)):
+        return None
+    step = SetRemediated(machine.subject, machine.uid, word, f"{found.key}: {sentence}")
+    return wanted.does(Stage.REMEDIATING, step, f"{sentence}: says so on Machine {machine.subject}")
+
+
+def _let_go(wanted: _Wanted, sentence: str, word: Remediated = Remediated.FAILED) -> Course | None:
+    """Nothing of it is left on the machine but how it ended, and then nothing keeps the object."""
+    told = _told_health_check(wanted, word, sentence)
+    if told is not None:
+        return told
     if wanted.is_ours:
         return _dropped(wanted, sentence)
     if wanted.remediation.finalized:
@@ -266,8 +292,9 @@ def _cleaned_up(wanted: _Wanted) -> Course | None:
     """It was deleted, perhaps since the node is well: what can still be stopped is, what was begun is given back."""
     view, machine = wanted.view, wanted.machine
     told = "was deleted" if wanted.remediation.deleting else "objects of its kind are not carried out any more"
+    word = Remediated.SUCCEEDED if _is_well(wanted) else Remediated.WITHDRAWN
     if machine is None or not wanted.is_ours:
-        return _let_go(wanted, told)
+        return _let_go(wanted, told, word)
     if isinstance(machine.condemnation, Unreadable):
         return wanted.refuses(f"{told}, and its Machine's {machine.condemnation}")
     if wanted.is_asked and not _is_freed(view):
@@ -275,7 +302,7 @@ def _cleaned_up(wanted: _Wanted) -> Course | None:
         return wanted.does(Stage.CLEARING, step, f"{told}: nobody asks for the remedy any more")
     if wanted.is_asked or view.request is not None or view.backup_seen is not None:
         return wanted.waits(Stage.CLEARING, f"{told}: waits until all is given back")
-    return _let_go(wanted, told)
+    return _let_go(wanted, told, word)
 
 
 def _is_freed(view: View) -> bool:

@@ -116,6 +116,25 @@ async def test_an_object_that_is_deleted_while_its_host_is_still_on_leaves_no_tr
 
 
 @ON_EACH
+async def test_what_the_health_check_wrote_on_the_machine_becomes_true(cluster: str) -> None:
+    async with objects(cluster, TODAY) as them:
+        site, moment = them.site, render_moment(wallclock())
+        await site.add("metal")
+        await them.make("metal")
+        mark = {"type": "ExternallyRemediated", "status": "False", "reason": "WaitingForRemediation"}
+        conditions = {"conditions": [{**mark, "message": "", "lastTransitionTime": moment}]}
+        newest = site.kind.version == "v1beta2"
+        await site.tell(site.kind, "metal", conditions if newest else {"v1beta2": conditions})
+        async with running(site.operate()):
+            await them.until("metal", phase=WAITING[TODAY])
+            await them.until_let_go("metal")
+        machine = await site.find(site.kind, "metal")
+        assert machine is not None
+        (found,) = (machine["status"] if newest else machine["status"]["v1beta2"])["conditions"]
+        assert (found["type"], found["status"], found["reason"]) == ("ExternallyRemediated", "True", "Succeeded")
+
+
+@ON_EACH
 async def test_an_object_waits_while_the_cluster_of_its_machine_is_paused(cluster: str) -> None:
     async with objects(cluster, TODAY) as them:
         site = them.site
