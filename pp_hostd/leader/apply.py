@@ -21,7 +21,7 @@ from pp_hostd.leader.remediating import Remediating
 from pp_hostd.leader.write import Clock, Unwritten, Watching, Writer, conditional
 from pp_hostd.model.bare_metal_host import reboot_key
 from pp_hostd.model.condemnation import Condemned, NotRequested
-from pp_hostd.model.keys import NAMESPACE, ROSTER, backup_name
+from pp_hostd.model.keys import BUDGET, NAMESPACE, ROSTER, backup_name
 from pp_hostd.model.remedy import (
     AskPeers,
     Clear,
@@ -42,6 +42,7 @@ from pp_hostd.model.remedy import (
     RemedyEnded,
     RemedyNews,
     SetUnknown,
+    SpendBudget,
     StoreBackup,
     SwitchOff,
     SwitchOn,
@@ -85,6 +86,7 @@ class Apply:
         self._free = Free(client, self._writer, clock, settings.leader.deletions_per_second)
         self._tasks: set[asyncio.Task[None]] = set()
         self._works: Mapping[type, _Work] = {
+            SpendBudget: self._spend_budget,
             Cordon: self._cordon,
             Condemn: self._condemn,
             Inspect: self._inspect,
@@ -214,6 +216,9 @@ class Apply:
 
     async def _store_backup(self, step: StoreBackup) -> str:
         return await self._store(backup_name(step.backup.name), step.backup.data(), step.resource_version)
+
+    async def _spend_budget(self, step: SpendBudget) -> str:
+        return await self._store(BUDGET, {BUDGET: step.budget.render()}, step.resource_version)
 
     async def _store(self, name: str, data: Json, version: str | None) -> str:
         """A ConfigMap of ours: in place of that version, or as a new one."""

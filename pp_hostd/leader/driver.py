@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Callable, Protocol
 
+from pp_hostd.leader.plan.allowance import Allowance
 from pp_hostd.leader.plan.flows import plan
 from pp_hostd.leader.plan.roster import next_roster
 from pp_hostd.model.case import Course, Term
@@ -58,6 +59,7 @@ class Driver:
         self.settings = settings
         self.term = Term(own_node, clock())
         self.courses: tuple[Course, ...] = ()
+        self.allowance: Allowance | None = None
         self._senses, self._hands, self._clock, self._draw = senses, hands, clock, draw
         self._under_way: set[str] = set()
 
@@ -68,6 +70,7 @@ class Driver:
         now, observed = self._clock(), self._senses.observed()
         planned = plan(self.settings, observed, replace(self.term, draw=self._draw()), news, now)
         self.term, self.courses = planned.term, planned.courses
+        self.allowance = planned.allowance
         for course in planned.courses:
             if course.step is not None and course.key not in self._under_way:  # one step at a time
                 self._under_way.add(course.key)

@@ -79,5 +79,13 @@ class NoticeBoard:
 def _lasting(status: LeaderStatus) -> str:
     """What is worth a write: times to come are told with the rest."""
     return repr([(each.node, each.stage, each.sentence, each.refused) for each in status.courses]) + repr(
-        (status.leader, status.mode, status.nodes, status.roster, status.trouble)
+        (
+            status.leader,
+            status.mode,
+            status.nodes,
+            status.roster,
+            status.trouble,
+            status.resets_per_hour,
+            status.resets_left,
+        )
     )

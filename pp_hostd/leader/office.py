@@ -197,6 +197,7 @@ class Office:
         roster = None if seen is None or isinstance(seen.roster, Unreadable) else seen.roster
         certificate = self._client.certificate
         newest = None if roster is None else roster.as_of(roster.version)
+        allowance = self._driver.allowance
         return LeaderStatus(
             leader=self._election.identity,
             since_wallclock=self._since,
@@ -206,6 +207,8 @@ class Office:
             trouble="; ".join(filter(None, self._troubles())),
             courses=self._telling.courses(),
             certificate_ends_wallclock=None if certificate is None else certificate.ends,
+            resets_per_hour=0 if allowance is None else allowance.most,
+            resets_left=0 if allowance is None else allowance.left,
         )
 
     def _troubles(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What the leader keeps of the ConfigMaps in its own namespace: roster, orders, enrolment, backups. No I/O."""
+"""What the leader keeps of the ConfigMaps in its own namespace: roster, orders, enrolment, budget, backups. No I/O."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Union
 from pp_hostd.frozen import frozen
 from pp_hostd.leader.sights import Machines, Nodes, Sight
 from pp_hostd.model.backup import Backup, parse_stored_backup
+from pp_hostd.model.budget import parse_budget
 from pp_hostd.model.control import Control, parse_control
-from pp_hostd.model.keys import CONTROL, ENROLLED, ROSTER, backup_name
-from pp_hostd.model.observed import BackupSeen, ClustersSeen, HostsSeen, Observed, RosterSeen
+from pp_hostd.model.keys import BUDGET, CONTROL, ENROLLED, ROSTER, backup_name
+from pp_hostd.model.observed import BackupSeen, BudgetSeen, ClustersSeen, HostsSeen, Observed, RosterSeen
 from pp_hostd.model.record import NAME, OPAQUE, Fields, Unreadable, read
 from pp_hostd.model.remediation import Remediation
 from pp_hostd.model.roster import parse_roster
@@ -29,7 +30,7 @@ class Enrolled:
     refused: int
 
 
-Content = Union[RosterSeen, BackupSeen, Control, Enrolled]
+Content = Union[RosterSeen, BackupSeen, BudgetSeen, Control, Enrolled]
 
 
 class OwnConfigMaps(Sight[Content]):
@@ -40,6 +41,7 @@ class OwnConfigMaps(Sight[Content]):
         self.roster: RosterSeen | None = None
         self.control = parse_control(None)
         self.enrolled: frozenset[str] = frozenset()
+        self.budget: BudgetSeen | None = None
         self.backups: dict[str, BackupSeen] = {}
 
     def _find(self, api_object: object) -> Content | Unreadable | None:
@@ -54,6 +56,8 @@ class OwnConfigMaps(Sight[Content]):
         elif name == ENROLLED:
             self.enrolled = found.names if isinstance(found, Enrolled) else frozenset()
             self.revision += 1
+        elif name == BUDGET:
+            self.budget = found if isinstance(found, BudgetSeen) else None
         elif isinstance(found, BackupSeen):
             self.backups[name[len(_BACKUP) :]] = found
         else:
@@ -68,8 +72,10 @@ class OwnConfigMaps(Sight[Content]):
             parts = (found.roster,)
         elif isinstance(found, BackupSeen):
             parts = (found.backup,)
+        elif isinstance(found, BudgetSeen):
+            parts = (found.budget,)
         elif isinstance(found, Control):
-            parts = (found.paused, found.maintenance)
+            parts = (found.paused, found.maintenance, found.grant)
         return "; ".join(str(part) for part in parts if isinstance(part, Unreadable))
 
 
@@ -91,6 +97,7 @@ def observed(
         roster=ours.roster,
         control=ours.control,
         enrolled=ours.enrolled,
+        budget=ours.budget,
         hosts=hosts,
         remediations=remediations,
         clusters=clusters,
@@ -104,11 +111,13 @@ def _content(config_map: Fields) -> Content | None:
         return parse_control(config_map.anything("data"))  # also of garbage: an order that can't be read still counts
     if name == ENROLLED:
         return _enrolled(config_map.section("data"))
-    if name != ROSTER and not name.startswith(_BACKUP):
+    if name not in (ROSTER, BUDGET) and not name.startswith(_BACKUP):
         return None
     version, data = metadata.text("resourceVersion", OPAQUE), config_map.section("data")
     if name == ROSTER:
         return RosterSeen(parse_roster(data.anything(ROSTER)), version)
+    if name == BUDGET:
+        return BudgetSeen(parse_budget(data.anything(BUDGET)), version)
     return BackupSeen(_backup(name[len(_BACKUP) :], data), version)
 
 

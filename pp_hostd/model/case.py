@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from pp_hostd.frozen import frozen
+from pp_hostd.model.budget import Beginning
 from pp_hostd.model.condemnation import Draw
 from pp_hostd.model.promise import Armed
 from pp_hostd.model.remedy import Inspection, Remedy
@@ -32,6 +33,7 @@ class Awaited(enum.Enum):
 class Case:
     """A node under work.
 
+    `counted` is the beginning that this term wrote, or tried to write, to the budget for what has not begun yet.
     `drawn` is the id that the Node's cordon names, for the condemnation that follows it.
     `id` is the condemnation that this term wrote onto the version `after` of the machine, `stretch` the one of the
     watch in which it stands. `inspection` is the last one under it.
@@ -43,6 +45,7 @@ class Case:
     `awaited_at`; `fell_back` says that the host could not be switched off, and has to reset itself.
     """
 
+    counted: Beginning | None = None
     drawn: int | None = None
     id: int | None = None
     after: str = ""
@@ -84,12 +87,16 @@ class Term:
     """For the ids of condemnations that the next plan begins; the driver makes another one for each plan."""
     calm_at: float = 0.0
     """Nobody is condemned before: too many were asked for a while ago."""
+    beginnings: Mapping[Beginning, float] = field(default_factory=dict)
+    """Until when each beginning of a remediation counts against the budget, as far as this leader has seen it."""
 
 
 class Stage(enum.Enum):
     """How far a node has come."""
 
     HELD = "held back"
+    OVER_BUDGET = "over budget"
+    """Held back until the budget allows it, which counts against no timeout."""
     CONDEMNING = "condemning"
     SWITCHING_OFF = "switching off"
     ACKNOWLEDGING = "acknowledging"

@@ -6,12 +6,15 @@ from datetime import datetime
 from typing import Any
 
 from pp_hostd.frozen import frozen
-from pp_hostd.model.keys import MAINTENANCE, PAUSED
+from pp_hostd.model.budget import HOUR_SECONDS
+from pp_hostd.model.keys import GRANT, MAINTENANCE, PAUSED
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.record import MAX_RECORD_CHARACTERS, PROSE, Fields, Unreadable, document, read, render
 
 LONGEST_CLUSTER_MAINTENANCE_SECONDS = 86400
 """An order for the whole cluster that is longer was a mistake: agents refuse it."""
+MOST_GRANTED = 1000
+"""So many remediations may be granted at most."""
 
 
 @frozen
@@ -49,19 +52,38 @@ class Maintenance:
 
 
 @frozen
-class Control:
-    """Both orders; None where none is given.
+class Grant:
+    """So many more remediations may begin than leader.resets_per_hour allows, in the hour after this."""
 
-    The safe side of one that can't be read: someone wanted the leader to stand still, so it does; nobody disarms.
+    who: str
+    when_wallclock: datetime
+    more: int
+
+    def counts_at(self, wallclock_seconds: float) -> bool:
+        """Two clocks may differ: so it may be one from the future, but not from any."""
+        return abs(wallclock_seconds - self.when_wallclock.timestamp()) < HOUR_SECONDS
+
+    def render(self) -> str:
+        return render({"who": self.who, "when": render_moment(self.when_wallclock), "more": self.more})
+
+
+@frozen
+class Control:
+    """All orders; None where none is given.
+
+    The safe side of one that can't be read: someone wanted the leader to stand still, so it does; nobody disarms;
+    nothing is granted.
     """
 
     paused: Pause | Unreadable | None
     maintenance: Maintenance | Unreadable | None
+    grant: Grant | Unreadable | None = None
 
 
 def parse_control(data: object) -> Control:
     """What the ConfigMap's data says; no data is no order."""
-    return Control(read("the pause", _pause, data), read("the maintenance", _maintenance, data))
+    pause, maintenance = read("the pause", _pause, data), read("the maintenance", _maintenance, data)
+    return Control(pause, maintenance, read("the grant of more remediations", _grant, data))
 
 
 def _pause(data: object) -> Pause | None:
@@ -72,6 +94,13 @@ def _pause(data: object) -> Pause | None:
 def _maintenance(data: object) -> Maintenance | None:
     order = _order(data, MAINTENANCE)
     return None if order is None else read_maintenance(order)
+
+
+def _grant(data: object) -> Grant | None:
+    order = _order(data, GRANT)
+    if order is None:
+        return None
+    return Grant(order.text("who", PROSE), order.moment("when"), order.count("more", MOST_GRANTED))
 
 
 def read_maintenance(order: Fields) -> Maintenance:

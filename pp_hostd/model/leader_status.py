@@ -40,6 +40,9 @@ class LeaderStatus:
     courses: tuple[CourseTold, ...]
     certificate_ends_wallclock: datetime | None = None
     """When the leader's client certificate ends; None if it shows none."""
+    resets_per_hour: int = 0
+    resets_left: int = 0
+    """How many remediations may begin in an hour, and how many of these still may."""
 
     def render(self) -> str:
         ends = self.certificate_ends_wallclock
@@ -53,6 +56,8 @@ class LeaderStatus:
                 "trouble": self.trouble,
                 "courses": [_course_fields(course) for course in self.courses],
                 "certificate_ends": ends and render_moment(ends),
+                "resets_per_hour": self.resets_per_hour,
+                "resets_left": self.resets_left,
             }
         )
 
@@ -108,6 +113,8 @@ def _status(text: object) -> LeaderStatus:
         trouble=fields.text("trouble", WORDS),
         courses=tuple(_course(Fields(course, "a course")) for course in fields.elements("courses")),
         certificate_ends_wallclock=_moment(fields, "certificate_ends"),
+        resets_per_hour=_number(fields, "resets_per_hour"),
+        resets_left=_number(fields, "resets_left"),
     )
 
 
@@ -116,7 +123,8 @@ def _moment(fields: Fields, key: str) -> datetime | None:
 
 
 def _number(fields: Fields, key: str) -> int:
-    return fields.count(key) if fields.anything(key) != 0 else 0
+    """An older leader does not say it."""
+    return fields.count(key) if fields.anything(key) not in (0, None) else 0
 
 
 def _course(fields: Fields) -> CourseTold:

@@ -8,6 +8,7 @@ from dataclasses import field
 from pp_hostd.frozen import frozen
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.bare_metal_host import BareMetalHost
+from pp_hostd.model.budget import Budget
 from pp_hostd.model.confirmation import Confirmation, parse_confirmation
 from pp_hostd.model.control import Control
 from pp_hostd.model.keys import CONFIRMED_DEAD, CORDONED, FREED, OUT_OF_SERVICE, PAUSED_NODE, REPLACES
@@ -106,6 +107,14 @@ class RosterSeen:
 
 
 @frozen
+class BudgetSeen:
+    """The stored budget, and the ConfigMap's version."""
+
+    budget: Budget | Unreadable
+    resource_version: str
+
+
+@frozen
 class Observed:
     """`requests` names the machines that are not plainly well (their condemnation is anything but NotRequested, or its
     label is left), `marked` the Nodes that bear the leader's marks: so a plan looks at these alone. `enrolled` are
@@ -118,6 +127,7 @@ class Observed:
     backups: Mapping[str, BackupSeen] = field(default_factory=dict)
     roster: RosterSeen | None = None
     control: Control = field(default_factory=lambda: Control(None, None))
+    budget: BudgetSeen | None = None
     enrolled: frozenset[str] = frozenset()
     hosts: HostsSeen = HostsSeen()
     remediations: Mapping[str, Remediation] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from typing import Union
 from pp_hostd.frozen import frozen
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.bare_metal_host import BareMetalHost, PowerRequest
+from pp_hostd.model.budget import Beginning, Budget
 from pp_hostd.model.externally_remediated import Remediated
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.machine_host import Claim
@@ -27,6 +28,19 @@ class Freeing(enum.Enum):
     """The Node stays, and with it what belongs to it."""
     AWAIT = "none"
     """The cluster itself frees them (out-of-service); it is only looked after."""
+
+
+@frozen
+class SpendBudget:
+    """Count a remediation, before it begins: the last beginning of this budget. In place of the stored one of that
+    version; None creates it."""
+
+    budget: Budget
+    resource_version: str | None
+
+    @property
+    def beginning(self) -> Beginning:
+        return self.budget.beginnings[-1]
 
 
 @frozen
@@ -255,6 +269,7 @@ class WriteRoster:
 
 
 Remedy = Union[
+    SpendBudget,
     Cordon,
     Condemn,
     Inspect,

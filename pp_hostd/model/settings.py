@@ -214,6 +214,12 @@ class Leader:
         allowed=Whole(1, 1000),
         consequence="So many nodes are worked on at the same time; others wait their turn.",
     )
+    resets_per_hour: str = setting(
+        "20%",
+        allowed=Share(),
+        consequence="So many remediations begin in an hour at most; of a part of all nodes at least 3 (0%: none). More "
+        "wait, until a person grants more: pp-leader resume --more.",
+    )
     cool_down_seconds: float = setting(
         300.0,
         unit="seconds",

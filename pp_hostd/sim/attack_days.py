@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pp_hostd.model.settings import Settings
 from pp_hostd.sim.cluster import Cluster
 from pp_hostd.sim.mutants_of_days import (
     FINALIZERS_LATE,
@@ -12,10 +13,14 @@ from pp_hostd.sim.mutants_of_days import (
     OWN_READ_ONLY,
     PAIRS_ARE_ARMED,
     SHUTDOWN_WAITS,
+    UNBUDGETED,
     VANISHED_CONDEMNS,
 )
 from pp_hostd.sim.named_day import BEGIN, MINUTE, NamedDay, Names, everybody
 from pp_hostd.sim.schedule import Trouble
+
+BUDGET = 3
+"""So many remediations may begin in an hour, in a cluster of this size."""
 
 
 def _remediated(name: str, at: float) -> list[Trouble]:
@@ -63,6 +68,11 @@ def _annotation_removed(names: Names) -> list[Trouble]:
             Trouble(at + 1 + seconds, "external-remediation is removed", names[-1:]),
         ]
     return troubles
+
+
+def _rolling_fault(names: Names) -> list[Trouble]:
+    """A health check that is wrong about one node after the other."""
+    return [Trouble(BEGIN + number * 2 * MINUTE, "request", (name,)) for number, name in enumerate(names)]
 
 
 def _node_with_finalizers(names: Names) -> list[Trouble]:
@@ -167,6 +177,14 @@ ATTACK_DAYS = {
         PAIRS_ARE_ARMED,
         everybody,
         Cluster(api_on=("node-1",), arm_pairs=False),
+    ),
+    "rolling-fault": NamedDay(
+        "a health check requests one healthy node after the other",
+        10,
+        _rolling_fault,
+        UNBUDGETED,
+        lambda names: names[BUDGET:],
+        Cluster(resets_per_hour=Settings.leader.resets_per_hour),
     ),
     "node-with-finalizers": NamedDay(
         "a host is requested whose Node has finalizers", 5, _node_with_finalizers, FINALIZERS_LATE, everybody

@@ -24,6 +24,8 @@ class Cluster:
     api_on: tuple[str, ...] = ()
     arm_pairs: bool = True
     """Unlike the default: what nobody relies on needs no bad day."""
+    resets_per_hour: str = "1000"
+    """Unlike the default: on most bad days nobody waits for an hour to end."""
 
     def __str__(self) -> str:
         parts = [f"machines: {self.machines}", f"strategy: {self.strategy}" if self.strategy else ""]
@@ -66,7 +68,11 @@ class Cluster:
             given,
             api=replace(given.api, machines=self.machines),
             agent=replace(given.agent, gate=self.gate(node).value, arm_pairs=self.arm_pairs),
-            leader=replace(given.leader, strategy=self.strategy or given.leader.strategy),
+            leader=replace(
+                given.leader,
+                strategy=self.strategy or given.leader.strategy,
+                resets_per_hour=self.resets_per_hour,
+            ),
         )
 
 

@@ -86,6 +86,13 @@ OWN_READ_ONLY = mutant(
     ("agent.judge:_after_answers", "if said is Said.HEALTHY and", "if False and"),
 )
 
+UNBUDGETED = mutant(
+    "as many remediations begin in an hour as are requested",
+    15,
+    "",
+    ("leader.plan.allowance:Allowance.held", "if not self.left:", "if False:"),
+)
+
 FINALIZERS_LATE = mutant(
     "a Node with finalizers is refused only when it would be deleted",
     12,

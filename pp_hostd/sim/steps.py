@@ -16,7 +16,7 @@ from pp_hostd.leader.own_config_maps import OwnConfigMaps
 from pp_hostd.leader.sights import Machines, Nodes, Sight
 from pp_hostd.model.backup import back_up
 from pp_hostd.model.condemnation import Condemned, NotRequested, Requested
-from pp_hostd.model.keys import NAMESPACE, OUT_OF_SERVICE, backup_name
+from pp_hostd.model.keys import BUDGET, NAMESPACE, OUT_OF_SERVICE, backup_name
 from pp_hostd.model.machine import parse_machine
 from pp_hostd.model.node import parse_node
 from pp_hostd.model.observed import parse_node_seen
@@ -38,6 +38,7 @@ from pp_hostd.model.remedy import (
     Remedy,
     RemedyNews,
     SetUnknown,
+    SpendBudget,
     StoreBackup,
     Uncordon,
 )
@@ -102,6 +103,8 @@ class Steps:
         if isinstance(remedy, StoreBackup):
             backup = remedy.backup
             return self.store(backup_name(backup.name), backup.data(), remedy.resource_version)
+        if isinstance(remedy, SpendBudget):
+            return self.store(BUDGET, {BUDGET: remedy.budget.render()}, remedy.resource_version)
         return self._write_node(node, remedy)
 
     def _write_node(self, node: str, remedy: Remedy) -> Work:

@@ -52,7 +52,9 @@ def plan_speed() -> Iterator[Figure]:
 
 
 def _asked_for() -> TimedWorld:
-    settings = Settings(leader=Leader(max_at_once=CONDEMNED, max_unhealthy="100%", start_grace_seconds=0.0))
+    settings = Settings(
+        leader=Leader(max_at_once=CONDEMNED, max_unhealthy="100%", resets_per_hour="1000", start_grace_seconds=0.0)
+    )
     world = TimedWorld(settings, tuple(f"node-{number:04}" for number in range(1, NODES)))
     for name in (HOST, *list(world.peers)[: CONDEMNED - 1]):
         subject = f"machines/{name}"

@@ -33,6 +33,7 @@ api.machines = "openshift"
 power.cycle = true
 leader.start_grace_seconds = 0.0
 leader.max_unhealthy = "100%"
+leader.resets_per_hour = "2000"
 leader.max_at_once = 1000
 leader.deletions_per_second = 1000.0
 """

@@ -36,6 +36,7 @@ SETTINGS: Mapping[str, Any] = {
     "leader.lease_seconds": 5.0,
     "leader.start_grace_seconds": 0.0,
     "leader.max_unhealthy": "100%",
+    "leader.resets_per_hour": "1000",
     "leader.metrics_port": 0,
     "power.cycle": True,
     "power.off_timeout_seconds": 10.0,

@@ -110,7 +110,7 @@ async def in_office(machines: str) -> AsyncIterator[InOffice]:
         for namespace in (NAMESPACE, "metal", "elsewhere"):
             await client.create(NAMESPACES, {"metadata": {"name": namespace}})
         await client.create(CONFIG_MAPS, {"metadata": {"name": ENROLLED}}, namespace=NAMESPACE)
-        settings = Settings(leader=Leader(start_grace_seconds=0.0, max_unhealthy="100%"))
+        settings = Settings(leader=Leader(start_grace_seconds=0.0, max_unhealthy="100%", resets_per_hour="1000"))
         async with term(client, replace(settings, api=replace(settings.api, machines=machines))):
             yield InOffice(Home(client, machines, "metal"))
 

@@ -17,13 +17,14 @@ from pp_hostd.model.remedy import (
     MarkFreeing,
     Recreate,
     Remedy,
+    SpendBudget,
     StoreBackup,
     Uncordon,
 )
 from pp_hostd.model.settings import Leader, Settings
 from tests.leader.virtual_host import World
 
-CERTAIN: list[type[Remedy]] = [Inspect, StoreBackup, Cordon, Condemn, Inspect, AskPeers, AskPeers, Inspect]
+CERTAIN: list[type[Remedy]] = [SpendBudget, Inspect, StoreBackup, Cordon, Condemn, Inspect, AskPeers, AskPeers, Inspect]
 BY_DELETION = [*CERTAIN, StoreBackup, DeleteNode, FreeWorkloads, Recreate, Clear, DropBackup]
 BY_MARKER = [*CERTAIN, MarkFreeing, FreeWorkloads, Clear, Uncordon, DropBackup]
 KINDS = pytest.mark.parametrize("machines", ["openshift", "node"])

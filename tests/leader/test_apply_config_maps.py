@@ -8,8 +8,9 @@ from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.resources import CONFIG_MAPS, NODES
 from pp_hostd.leader.observe import Kind
 from pp_hostd.model.backup import Backup, parse_stored_backup
-from pp_hostd.model.keys import NAMESPACE, ROSTER, backup_name
-from pp_hostd.model.remedy import DropBackup, StoreBackup, WriteRoster
+from pp_hostd.model.budget import Beginning, Budget, parse_budget
+from pp_hostd.model.keys import BUDGET, NAMESPACE, ROSTER, backup_name
+from pp_hostd.model.remedy import DropBackup, SpendBudget, StoreBackup, WriteRoster
 from pp_hostd.model.roster import Member, Roster, parse_roster
 from tests.agent.objects import Home, create_our_namespace
 from tests.contract.objects import annotate, sample, version_of
@@ -90,6 +91,25 @@ async def test_a_backup_stays_while_its_node_is_missing_or_another_whatever_the_
         await client.create(NODES, sample(NODES, unique))
     await hands.refused(DropBackup(unique, backup.uid, version_of(before)))
     assert await stored(client, unique) == before
+
+
+async def test_a_beginning_is_counted_only_in_the_budget_that_was_seen(
+    hands: Hands, client: ApiClient, unique: str
+) -> None:
+    await create_our_namespace(client)
+    before = await read(client, CONFIG_MAPS, BUDGET, NAMESPACE)  # one that another test may have left
+    version = None if before is None else version_of(before)
+    budget = Budget().after(Beginning(unique, 1_800_000_000))
+    await hands.done(SpendBudget(budget, version))
+    first = await client.get(CONFIG_MAPS, BUDGET, namespace=NAMESPACE)
+    assert parse_budget(first["data"][BUDGET]) == budget
+    later = budget.after(Beginning(unique, 1_800_000_001))
+    await hands.done(SpendBudget(later, version_of(first)))
+    second = await client.get(CONFIG_MAPS, BUDGET, namespace=NAMESPACE)
+    hands.shown.clear()
+    for stale in (None, version_of(first)):
+        await hands.refused(SpendBudget(budget, stale))
+    assert await client.get(CONFIG_MAPS, BUDGET, namespace=NAMESPACE) == second
 
 
 def roster(version: int, name: str) -> Roster:

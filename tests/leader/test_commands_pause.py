@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from pp_hostd.kube.resources import CONFIG_MAPS, NODES
-from pp_hostd.model.control import Control, Pause, parse_control
+from pp_hostd.model.control import Control, Grant, Pause, parse_control
 from pp_hostd.model.keys import CONTROL, NAMESPACE, PAUSED_NODE
 from tests.contract.objects import sample
 from tests.harness.embedded import EmbeddedCluster
-from tests.leader.desk import Desk, annotations_of, desk
+from tests.leader.access.attempts import Attempt
+from tests.leader.desk import WHEN, Desk, annotations_of, desk
 
 __all__ = ["desk"]
 
@@ -35,6 +36,39 @@ def test_a_pause_for_all_says_who_and_why_and_is_taken_back(desk: Desk) -> None:
     assert "It was paused by eve since" in resumed.prose
     assert control(desk).paused is None
     assert desk.run("resume").output == "Nothing to do: it is not paused.\n"
+
+
+def test_more_remediations_are_granted_on_top_of_what_is_granted_already(desk: Desk) -> None:
+    granted = desk.run("resume", "--more", "2")
+    assert (granted.code, granted.complaint) == (0, "")
+    assert "Granted: 2 more by eve" in granted.prose
+    desk.run("resume", "--more", "3", "--who", "adam")
+    order = control(desk).grant
+    assert isinstance(order, Grant)
+    assert (order.who, order.more) == ("adam", 5)
+    assert "granted 5 more by adam, in the hour after" in desk.run("status").prose
+
+
+def test_what_was_granted_long_ago_is_not_added(desk: Desk) -> None:
+    desk.store(CONTROL, {"more-resets": Grant("adam", WHEN, 4).render()})
+    assert "(over)" in desk.run("status").prose
+    desk.run("resume", "--more", "2")
+    order = control(desk).grant
+    assert isinstance(order, Grant)
+    assert order.more == 2
+
+
+def test_a_grant_ends_a_pause_too(desk: Desk) -> None:
+    desk.run("pause", "--why", "we move house")
+    assert "It was paused by eve" in desk.run("resume", "--more", "1").prose
+    assert (control(desk).paused, control(desk).grant is None) == (None, False)
+
+
+@pytest.mark.parametrize("arguments", [("--more", "0"), ("--more", "1001"), ("--more", "1", "--node", "worker-1")])
+def test_a_grant_is_a_number_for_the_whole_cluster(desk: Desk, arguments: tuple[str, ...]) -> None:
+    refused = desk.run("resume", *arguments)
+    assert (refused.code, refused.output) == (2, "")
+    assert not desk.world.make(Attempt("get", CONFIG_MAPS, CONTROL, namespace=NAMESPACE)).ok
 
 
 def test_other_orders_stay(desk: Desk) -> None:

@@ -19,7 +19,7 @@ __all__ = ["desk"]
 
 WAITING = CourseTold("worker-1", "metal/m-1", "waiting", "half of 4 nodes know", False, WHEN, None)
 REFUSED = CourseTold("worker-2", "metal/m-2", "held back", "its agent has promised nothing", True, WHEN, None)
-STATUS = LeaderStatus("control-1", WHEN, "enforce", 4, 7, "the API is slow", (WAITING, REFUSED))
+STATUS = LeaderStatus("control-1", WHEN, "enforce", 4, 7, "the API is slow", (WAITING, REFUSED), None, 3, 2)
 
 
 def now() -> datetime:
@@ -60,7 +60,8 @@ def test_the_leader_and_every_course_are_shown(desk: Desk) -> None:
     assert (said.code, said.complaint) == (0, "")
     for shown in (
         "leader control-1 leads leads since 2026-03-01T12:00:00Z",
-        "mode enforce roster version 7, 4 nodes trouble the API is slow",
+        "mode enforce roster version 7, 4 nodes",
+        "budget 2 of 3 remediations may still begin (leader.resets_per_hour) trouble the API is slow",
         "worker-1 waiting 2026-03-01T12:00:00Z half of 4 nodes know (due in ",
         "worker-2 held back 2026-03-01T12:00:00Z its agent has promised nothing (it does not go on by itself)",
     ):

@@ -86,6 +86,9 @@ async def test_a_change_is_written_and_what_only_comes_nearer_is_not(client: Api
         board.status = replace(STATUS_THEN, trouble="late")
         board.board.refresh()
         await until_read(client, STATUS, "late")
+        board.status = replace(STATUS_THEN, trouble="late", resets_left=2)
+        board.board.refresh()
+        await until_read(client, STATUS, '"resets_left":2')
 
 
 async def test_who_may_not_act_writes_nothing(client: ApiClient) -> None:

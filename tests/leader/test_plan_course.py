@@ -48,7 +48,7 @@ def test_steps_that_take_their_time_change_nothing_in_their_order(machines: str)
 
 
 def test_nothing_is_done_while_the_wait_lasts() -> None:
-    world = after_steps(6)
+    world = after_steps(7)
     world.driver.turn()
     for seconds in (0.1, WAIT_SECONDS / 2, WAIT_SECONDS - 0.1):
         world.pass_until(world.at(Condemn) + seconds)
@@ -112,7 +112,7 @@ def test_a_step_that_failed_is_tried_again_after_a_pause_and_the_reason_is_told(
 
 
 def test_a_plan_is_due_after_a_while_even_if_nothing_else_is() -> None:
-    world = after_steps(6)
+    world = after_steps(7)
     assert world.driver.turn() == world.now + 10.0  # the wait ends much later
 
 
@@ -127,7 +127,7 @@ def test_a_node_that_was_freed_and_has_not_come_back_needs_no_wait() -> None:
 
 
 def test_the_settings_of_a_term_are_what_it_waits_by() -> None:
-    world = after_steps(6)
+    world = after_steps(7)
     slower = replace(world.settings, leader=replace(world.settings.leader, margin_seconds=60.0))
     world.driver.settings = slower
     world.run(world.given_back)

@@ -111,7 +111,7 @@ def test_a_node_that_somebody_deletes_after_it_was_lifted_is_given_back_and_noth
     assert world.restored()
 
 
-@pytest.mark.parametrize("steps", range(4, len(BY_DELETION) - 4))
+@pytest.mark.parametrize("steps", range(5, len(BY_DELETION) - 4))
 @KINDS
 def test_a_condemnation_that_lapsed_for_a_moment_is_void_and_starts_again_under_a_new_id(
     steps: int, machines: str
@@ -126,7 +126,7 @@ def test_a_condemnation_that_lapsed_for_a_moment_is_void_and_starts_again_under_
 
 
 def test_a_lapse_that_the_watch_does_not_show_yet_is_found_by_the_last_look() -> None:
-    world = after_steps(6)
+    world = after_steps(7)
     world.pass_until(world.now + 20.0)
     world.api.lags = True
     world.lapse()
@@ -138,13 +138,13 @@ def test_a_lapse_that_the_watch_does_not_show_yet_is_found_by_the_last_look() ->
 
 
 def test_what_was_found_under_a_condemnation_that_lapsed_counts_for_nothing() -> None:
-    world = after_steps(4)
+    world = after_steps(5)
     world.driver.turn()
     assert isinstance(world.under_way[0][1], Inspect)
     world.lapse()
     world.run(world.given_back)
     kinds = [type(step) for step in world.steps()]
-    assert kinds[4:8] == [Inspect, Condemn, Inspect, AskPeers]
+    assert kinds[5:9] == [Inspect, Condemn, Inspect, AskPeers]
 
 
 def test_a_promise_that_was_another_one_for_a_moment_makes_the_wait_start_anew() -> None:
@@ -175,7 +175,7 @@ def test_a_taint_that_was_absent_for_a_moment_makes_the_wait_start_again() -> No
 
 
 def test_a_watch_that_began_anew_may_have_missed_a_lapse() -> None:
-    world = after_steps(6)
+    world = after_steps(7)
     world.pass_until(world.now + 20.0)
     world.api.relist()
     world.run(world.given_back)
@@ -199,7 +199,7 @@ def test_another_leader_finishes_what_one_has_begun(steps: int, known: bool, mac
 
 
 def test_another_leader_condemns_under_its_own_id_and_waits_anew() -> None:
-    world = after_steps(6)
+    world = after_steps(7)
     world.pass_until(world.now + 30.0)
     world.a_term("b")
     began_at = world.now

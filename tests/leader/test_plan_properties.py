@@ -182,7 +182,7 @@ def test_when_nobody_asks_for_it_any_more_all_is_undone(world: World, actions: l
 @pytest.mark.parametrize("machines", ["openshift", "node"])
 def test_a_condemnation_that_lapses_before_its_leader_has_first_seen_it_is_void(machines: str) -> None:
     world = World(machines)
-    do(world, [after(10.0), request, *([turn, carry_out] * 4)])
+    do(world, [after(10.0), request, *([turn, carry_out] * 5)])
     assert isinstance(world.steps()[-1], Condemn)
     world.lapse()
     world.run(world.given_back)

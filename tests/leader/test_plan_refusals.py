@@ -142,7 +142,7 @@ def test_an_id_that_cant_grow_is_told_of() -> None:
     assert not world.steps()
 
 
-@pytest.mark.parametrize("steps", range(1, 10))
+@pytest.mark.parametrize("steps", range(1, 11))
 def test_a_condemnation_that_is_garbled_in_the_middle_is_void_and_nothing_licenses_to_free(steps: int) -> None:
     world = World()
     world.request()
@@ -241,7 +241,7 @@ def test_a_node_whose_machine_was_deleted_keeps_its_marks_and_people_are_told() 
 def test_without_its_machine_a_stored_backup_is_dropped() -> None:
     world = World()
     world.request()
-    world.run(lambda: len(world.done) == 9)
+    world.run(lambda: len(world.done) == 10)
     world.api.put("machines", world.subject, None)
     world.held(200.0)
     assert world.steps(DropBackup)
@@ -262,7 +262,7 @@ def test_a_node_without_an_address_is_not_in_the_roster_and_yet_has_its_old_row(
 
 def a_backup_of(world: World) -> dict[str, str]:
     world.request()
-    world.run(lambda: len(world.done) == 9)
+    world.run(lambda: len(world.done) == 10)
     data = world.api.objects["config maps"][backup_name(HOST)]["data"]
     assert isinstance(data, dict)
     return data

@@ -51,7 +51,7 @@ def test_a_node_that_is_replaced_during_the_wait_gets_back_what_it_had(steps: in
 
 @KINDS
 @pytest.mark.parametrize("strategy", ["resources", "out-of-service"])
-@pytest.mark.parametrize("steps", range(2, len(BY_MARKER) - 4))
+@pytest.mark.parametrize("steps", range(3, len(BY_MARKER) - 4))
 def test_so_does_one_that_would_have_been_kept(steps: int, strategy: str, machines: str) -> None:
     world = requested(machines, strategy)
     world.run(lambda: len(world.done) == steps)
@@ -71,7 +71,7 @@ def test_a_node_that_somebody_deletes_and_that_stays_away_is_neither_freed_nor_r
     assert world.pods[HOST] == 2
 
 
-@pytest.mark.parametrize("steps", range(2))
+@pytest.mark.parametrize("steps", range(3))
 def test_without_a_backup_a_missing_node_is_reported(steps: int) -> None:
     world = after_steps(steps)
     world.delete_node(HOST)

@@ -35,6 +35,7 @@ async def a_daemon(spec: dict[str, Any]) -> AsyncIterator[tuple[asyncio.Task[int
             lease_seconds=LEASE_SECONDS,
             start_grace_seconds=0.0,
             max_unhealthy="100%",
+            resets_per_hour="1000",
             metrics_port=0,
         )
         settings = Settings(

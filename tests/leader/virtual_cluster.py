@@ -16,7 +16,7 @@ from pp_hostd.model.backup import back_up
 from pp_hostd.model.bare_metal_host import parse_bare_metal_host, reboot_key
 from pp_hostd.model.case import Course
 from pp_hostd.model.condemnation import Condemned, Draw, NotRequested, Requested, parse_condemnation
-from pp_hostd.model.keys import CONTROL, ENROLLED, EXTERNAL_REMEDIATION, ROSTER, backup_name
+from pp_hostd.model.keys import BUDGET, CONTROL, ENROLLED, EXTERNAL_REMEDIATION, ROSTER, backup_name
 from pp_hostd.model.machine import Machine, parse_machine
 from pp_hostd.model.observed import NodeSeen, Observed, parse_node_seen
 from pp_hostd.model.record import Unreadable
@@ -48,6 +48,7 @@ from pp_hostd.model.remedy import (
     SetPhase,
     SetRemediated,
     SetUnknown,
+    SpendBudget,
     StoreBackup,
     SwitchOff,
     SwitchOn,
@@ -67,6 +68,8 @@ class VirtualCluster:
     """Senses and hands of the real driver. `done` is every step that took effect, and when; each takes so long."""
 
     latency_seconds = 0.0
+    wallclock_ahead_seconds: int | None = None
+    """Of `now`. If None, the wall clock stands still, so that ids are small numbers."""
 
     def __init__(self, machines: str = "openshift", settings: Settings | None = None) -> None:
         self.api = VirtualApi(machines)
@@ -81,6 +84,7 @@ class VirtualCluster:
         self._news: list[RemedyNews] = []
         self._revision = 0
         self._writes: dict[type, Callable[[Any], None]] = {
+            SpendBudget: self._spend_budget,
             Cordon: self._cordon,
             MarkFreeing: self._mark_freeing,
             DeleteNode: self._delete_node,
@@ -107,9 +111,17 @@ class VirtualCluster:
         """A leader begins; what another one had under way, or was told, is lost."""
         self.under_way, self._news, self._revision = [], [], 0
         self.driver = Driver(
-            self.settings, self, self, own_node=own_node, clock=lambda: self.now, draw=lambda: Draw(0, 0)
+            self.settings,
+            self,
+            self,
+            own_node=own_node,
+            clock=lambda: self.now,
+            draw=lambda: Draw(self.wallclock_seconds(), 0),
         )
         return self.driver
+
+    def wallclock_seconds(self) -> int:
+        return 0 if self.wallclock_ahead_seconds is None else int(self.now) + self.wallclock_ahead_seconds
 
     # The driver's senses and hands
 
@@ -210,6 +222,9 @@ class VirtualCluster:
         if not isinstance(remedy, HandOver):
             self._writes[type(remedy)](remedy)
         return ()
+
+    def _spend_budget(self, step: SpendBudget) -> None:
+        self._store(BUDGET, {BUDGET: step.budget.render()}, step.resource_version)
 
     def _cordon(self, step: Cordon) -> None:
         change = node_writes.cordon(self._current(step), condemnation_id=step.id)

@@ -47,6 +47,7 @@ SETTINGS: Mapping[str, Any] = {
     "leader.margin_seconds": MARGIN_SECONDS,
     "leader.start_grace_seconds": 0.0,
     "leader.max_unhealthy": "100%",
+    "leader.resets_per_hour": "1000",
 }
 """Short, and yet long enough that no emulated machine is reset for being slow."""
 BOUND_SECONDS = SELF_TIMEOUT_SECONDS + 2 * WATCHDOG_SECONDS

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from pp_hostd.model.answer import Answer, Health
 from pp_hostd.model.backup import Backup
+from pp_hostd.model.budget import Beginning, Budget
 from pp_hostd.model.condemnation import Condemned, NotRequested, Requested
-from pp_hostd.model.control import Maintenance, Pause
+from pp_hostd.model.control import MOST_GRANTED, Grant, Maintenance, Pause
 from pp_hostd.model.keys import is_ours
 from pp_hostd.model.promise import Armed, Committed, GateClosed, GateKind, WatchdogKind, Withdrawn
 from pp_hostd.model.roster import Member, Roster
@@ -66,6 +67,9 @@ answers = st.sampled_from(Health).flatmap(
 )
 pauses = st.builds(Pause, prose, moments, prose)
 maintenances = st.builds(Maintenance, prose, moments, prose, moments)
+grants = st.builds(Grant, prose, moments, st.integers(1, MOST_GRANTED))
+beginnings = st.builds(Beginning, names, st.integers(0, 2**33))
+budgets = st.lists(beginnings, max_size=5).map(lambda listed: Budget(tuple(listed)))
 
 scalars = st.one_of(
     st.none(),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pp_hostd.model.control import Control, Maintenance, Pause, parse_control
+from pp_hostd.model.control import Control, Grant, Maintenance, Pause, parse_control
 from pp_hostd.model.record import Unreadable
 from tests.model import strategies as draw
 
@@ -28,6 +28,19 @@ def test_both_orders_are_read_on_their_own() -> None:
     assert parse_control({"paused": PAUSE.render()}) == Control(PAUSE, None)
     assert parse_control({"maintenance": MAINTENANCE.render()}) == Control(None, MAINTENANCE)
     assert parse_control({"paused": PAUSE.render(), "maintenance": "?"}).paused == PAUSE
+
+
+@pytest.mark.parametrize(("seconds", "counts"), [(-3600, False), (-3599, True), (0, True), (3599, True), (3600, False)])
+def test_what_a_person_grants_counts_for_an_hour_by_clocks_that_may_differ(seconds: int, counts: bool) -> None:
+    order = Grant("ada", NOON, 3)
+    assert parse_control({"more-resets": order.render()}) == Control(None, None, order)
+    assert order.counts_at(NOON.timestamp() + seconds) is counts
+
+
+@pytest.mark.parametrize("more", [0, -1, 1001, True, "3"])
+def test_a_grant_of_no_number_is_unreadable(more: object) -> None:
+    fields = {"v": 1, "who": "ada", "when": "2026-03-01T12:00:00Z", "more": more}
+    assert isinstance(parse_control({"more-resets": json.dumps(fields)}).grant, Unreadable)
 
 
 def test_an_order_says_who_when_why_and_until_when() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pp_hostd.model.answer import parse_answer
 from pp_hostd.model.backup import parse_backup
+from pp_hostd.model.budget import parse_budget
 from pp_hostd.model.control import parse_control
 from pp_hostd.model.promise import parse_agent_record
 from pp_hostd.model.record import Unreadable
@@ -24,6 +25,8 @@ RECORDS: dict[str, tuple[Callable[[object], Any], st.SearchStrategy[Any]]] = {
     "roster": (parse_roster, draw.rosters()),
     "pause": (lambda text: parse_control({"paused": text}).paused, draw.pauses),
     "maintenance": (lambda text: parse_control({"maintenance": text}).maintenance, draw.maintenances),
+    "grant": (lambda text: parse_control({"more-resets": text}).grant, draw.grants),
+    "budget": (parse_budget, draw.budgets),
 }
 every_record = pytest.mark.parametrize("kind", RECORDS)
 

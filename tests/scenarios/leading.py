@@ -27,6 +27,7 @@ LEADING = {
     "leader.margin_seconds": MARGIN_SECONDS,
     "leader.start_grace_seconds": 0.0,
     "leader.max_unhealthy": "100%",
+    "leader.resets_per_hour": "1000",
 }
 WAIT_SECONDS = SETTINGS["agent.self_timeout_seconds"] + 2 * WATCHDOG_SECONDS + MARGIN_SECONDS
 """T + 2W and the margin: no sooner is anything freed without evidence."""

@@ -32,6 +32,7 @@ SHORT = {
     "leader.lease_seconds": 5.0,
     "leader.margin_seconds": 1.0,
     "leader.start_grace_seconds": 0.0,
+    "leader.resets_per_hour": "1000",
 }
 HOSTS = 4
 LEADERS, ELSEWHERE, VICTIM = ("worker-1", "worker-2"), "worker-3", "worker-4"

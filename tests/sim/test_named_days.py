@@ -37,6 +37,11 @@ def test_when_the_switch_is_dead_each_host_resets_itself_once_and_nothing_is_fre
     assert (outcome.resets, outcome.deletions) == (5, 0)
 
 
+def test_of_ten_nodes_that_are_requested_one_after_the_other_three_are_reset() -> None:
+    outcome = played("rolling-fault")
+    assert (outcome.resets, outcome.deletions) == (3, 3)
+
+
 def test_hosts_of_lost_racks_reset_themselves_and_are_freed() -> None:
     outcome = played("racks-lost")
     assert outcome.resets >= 4

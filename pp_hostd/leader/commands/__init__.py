@@ -220,11 +220,22 @@ def _add_pause(commands: argparse._SubParsersAction[Any]) -> None:
     pause.add_argument("--why", metavar="TEXT", required=True, help="shown wherever the pause is shown")
     _who(pause)
     resume = _parser(
-        commands, "resume", "end a pause, of the whole leader or of one node", "Prints whose it was, and why."
+        commands,
+        "resume",
+        "end a pause, of the whole leader or of one node; or grant more remediations",
+        "Prints whose pause it was, and why.",
     )
-    for parser, name in ((pause, "pause"), (resume, "resume")):
+    whose = resume.add_mutually_exclusive_group()
+    whose.add_argument(
+        "--more",
+        metavar="NUMBER",
+        type=int,
+        help="in the next hour so many more remediations may begin than leader.resets_per_hour allows",
+    )
+    _who(resume)
+    for parser, choices, name in ((pause, pause, "pause"), (resume, whose, "resume")):
         _kubeconfig(parser)
-        parser.add_argument("--node", metavar="NODE", help="this one only (default: all)")
+        choices.add_argument("--node", metavar="NODE", help="this one only (default: all)")
         parser.set_defaults(command=_command("pause", name))
 
 

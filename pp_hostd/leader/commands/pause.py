@@ -1,4 +1,4 @@
-"""`pp-leader pause` and `pp-leader resume`: keep the leader from condemning and freeing, for all nodes or for one."""
+"""`pp-leader pause` and `pp-leader resume`: keep the leader from condemning and freeing, or allow it more."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pp_hostd.errors import UserError
 from pp_hostd.kube.resources import CONFIG_MAPS, NAMESPACES, NODES
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.commands.host import find_node
-from pp_hostd.leader.commands.status import paused_text
-from pp_hostd.model.control import Pause, parse_control
-from pp_hostd.model.keys import CONTROL, NAMESPACE, PAUSED, PAUSED_NODE
+from pp_hostd.leader.commands.status import grant_text, paused_text
+from pp_hostd.model.control import MOST_GRANTED, Control, Grant, Pause, parse_control
+from pp_hostd.model.keys import CONTROL, GRANT, NAMESPACE, PAUSED, PAUSED_NODE
 from pp_hostd.model.record import Unreadable
 from pp_hostd.service.output import filled, say
 from pp_hostd.service.person import now, one_line, who
@@ -32,6 +32,10 @@ def pause(arguments: Namespace) -> int:
 def resume(arguments: Namespace) -> int:
     with closing(Administrator(arguments.kubeconfig)) as administrator:
         before = _read(administrator, arguments.node)
+        if arguments.more is not None:
+            _grant(administrator, who(arguments.who), arguments.more)
+        if before is None and arguments.more is not None:
+            return 0
         if before is None:
             say("Nothing to do: it is not paused.")
             return 0
@@ -40,15 +44,31 @@ def resume(arguments: Namespace) -> int:
     return 0
 
 
+def _grant(administrator: Administrator, by: str, more: int) -> None:
+    """On top of what is granted already: so many more may begin from now on."""
+    if not 1 <= more <= MOST_GRANTED:
+        raise UserError(f"--more {more}: is no number of remediations", f"Allowed: 1 to {MOST_GRANTED}.")
+    before = _read_control(administrator).grant
+    if isinstance(before, Grant) and before.counts_at(now().timestamp()):
+        more = min(before.more + more, MOST_GRANTED)
+    order = Grant(by, now(), more)
+    write_order(administrator, GRANT, order.render())
+    say(filled(f"Granted: {grant_text(order)}, than leader.resets_per_hour allows."))
+
+
 def _whom(node: str | None) -> str:
     return f"the leader does nothing about {node}." if node else "the leader condemns and frees nobody."
 
 
 def _read(administrator: Administrator, node: str | None) -> Pause | Unreadable | None:
     if node is None:
-        return parse_control((administrator.get(CONFIG_MAPS, CONTROL, NAMESPACE) or {}).get("data")).paused
+        return _read_control(administrator).paused
     annotations = find_node(administrator, node)["metadata"].get("annotations", {})
     return parse_control({PAUSED: annotations[PAUSED_NODE]} if PAUSED_NODE in annotations else None).paused
+
+
+def _read_control(administrator: Administrator) -> Control:
+    return parse_control((administrator.get(CONFIG_MAPS, CONTROL, NAMESPACE) or {}).get("data"))
 
 
 def _write(administrator: Administrator, node: str | None, order: str | None) -> None:

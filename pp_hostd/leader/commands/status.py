@@ -12,7 +12,7 @@ from pp_hostd.errors import UserError
 from pp_hostd.kube.resources import CONFIG_MAPS
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.commands.leadership import Leadership, read_leadership
-from pp_hostd.model.control import Control, Maintenance, Pause, parse_control
+from pp_hostd.model.control import Control, Grant, Maintenance, Pause, parse_control
 from pp_hostd.model.keys import CONTROL, NAMESPACE
 from pp_hostd.model.leader_status import CourseTold, LeaderStatus, render_history
 from pp_hostd.model.moment import render_moment
@@ -65,6 +65,14 @@ def maintenance_text(order: Maintenance | Unreadable) -> str:
     return f"by {order.who}, {state} {render_moment(order.until_wallclock)}: {order.why}"
 
 
+def grant_text(order: Grant | Unreadable) -> str:
+    """How many more, by whom, and when."""
+    if isinstance(order, Unreadable):
+        return f"{order}; nothing is granted. To grant it: pp-leader resume --more NUMBER"
+    over = "" if order.counts_at(now().timestamp()) else " (over)"
+    return f"{order.more} more by {order.who}, in the hour after {render_moment(order.when_wallclock)}{over}"
+
+
 def due_text(course: CourseTold, at: datetime) -> str:
     """When it goes on, as far as that is known."""
     if course.refused:
@@ -82,6 +90,7 @@ def _as_json(leadership: Leadership, orders: Control) -> dict[str, Any]:
         "renewed_seconds_ago": leadership.idle_seconds,
         "paused": None if orders.paused is None else paused_text(orders.paused),
         "maintenance": None if orders.maintenance is None else maintenance_text(orders.maintenance),
+        "granted": None if orders.grant is None else grant_text(orders.grant),
         "status": json.loads(said.render()) if isinstance(said, LeaderStatus) else None,
         "unreadable": str(said) if isinstance(said, Unreadable) else None,
     }
@@ -94,13 +103,15 @@ def _as_text(leadership: Leadership, orders: Control, at: datetime) -> str:
         rows.append(("paused", paused_text(orders.paused)))
     if orders.maintenance is not None:
         rows.append(("maintenance", maintenance_text(orders.maintenance)))
+    if orders.grant is not None:
+        rows.append(("granted", grant_text(orders.grant)))
     if isinstance(said, Unreadable):
         rows.append(("trouble", str(said)))
     if not isinstance(said, LeaderStatus):
         return labelled(rows)
     current = leadership.leads and leadership.holder == said.leader
     rows.append(("leads since" if current else "last said", _term(said, current)))
-    rows += [("mode", said.mode), ("roster", _roster(said))]
+    rows += [("mode", said.mode), ("roster", _roster(said)), ("budget", _budget(said))]
     if said.certificate_ends_wallclock is not None:
         rows.append(("certificate", f"ends at {render_moment(said.certificate_ends_wallclock)}"))
     rows += [("trouble", said.trouble)] if said.trouble else []
@@ -114,6 +125,10 @@ def _term(said: LeaderStatus, current: bool) -> str:
 
 def _roster(said: LeaderStatus) -> str:
     return f"version {said.roster}, {said.nodes} nodes" if said.roster else "none yet"
+
+
+def _budget(said: LeaderStatus) -> str:
+    return f"{said.resets_left} of {said.resets_per_hour} remediations may still begin (leader.resets_per_hour)"
 
 
 def _courses(said: LeaderStatus, at: datetime) -> str:

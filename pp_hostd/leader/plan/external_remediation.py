@@ -105,11 +105,14 @@ def remediations(
     for key, found in sorted(observed.remediations.items()):
         phase = found.phase if isinstance(found.phase, Phase) else Phase.NEW
         case = awaiting(term.cases.get(key, Case()), _AWAITED.get(phase), now)
+        course = told.get(found.machine)
+        if course is not None and course.stage is Stage.OVER_BUDGET:
+            case = replace(case, awaited_at=now)
         seen = observed.machines.get(found.machine)
         name = "" if seen is None else seen.machine.node or ""
         host = "" if seen is None else host_of(observed, found.machine)
         view = View(settings, observed, electorates, term, case, name, found.machine, now, host)
-        yield _course(_Wanted(found, view, told.get(found.machine))), case
+        yield _course(_Wanted(found, view, course)), case
 
 
 def _course(wanted: _Wanted) -> Course | None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from pp_hostd.frozen import frozen
+from pp_hostd.leader.plan.allowance import Allowance
 from pp_hostd.leader.plan.electorates import Electorates
 from pp_hostd.leader.plan.external_remediation import remediations
 from pp_hostd.leader.plan.freeing import undeletable
@@ -31,10 +32,11 @@ from pp_hostd.model.settings import Settings
 
 @frozen
 class Planned:
-    """A course for every node that is not plainly well, and the term as it is remembered from here on."""
+    """A course for every node that is not plainly well, the term as it is remembered from here on, and the budget."""
 
     courses: tuple[Course, ...]
     term: Term
+    allowance: Allowance
 
 
 def plan(settings: Settings, observed: Observed, term: Term, news: Iterable[RemedyNews], now: float) -> Planned:
@@ -59,7 +61,9 @@ def plan(settings: Settings, observed: Observed, term: Term, news: Iterable[Reme
         if course is not None:
             courses.append(course)
             cases[course.key] = case
-    return Planned(tuple(courses), replace(term, cases=cases, calm_at=valves.calm_at))
+    allowance = valves.allowance
+    term = replace(term, cases=cases, calm_at=valves.calm_at, beginnings=allowance.counted)
+    return Planned(tuple(courses), term, allowance)
 
 
 def _view(
@@ -70,6 +74,8 @@ def _view(
     electorate = None if case.promise is None else electorates.of(case.promise)
     case = counted(case, None if isinstance(electorate, Unreadable) else electorate, now)
     view = View(settings, observed, electorates, term, case, target.node, target.machine, now, target.host)
+    if view.condemned is not None or view.request is not None:  # begun: another remediation is counted again
+        case = replace(case, counted=None)
     view = replace(view, case=awaiting(case, awaited(view), now))
     if is_never_off(view):
         view = replace(view, case=replace(view.case, fell_back=True, failures=0, not_before_at=0.0))

@@ -23,6 +23,7 @@ from pp_hostd.model.remedy import (
     NotAcknowledged,
     RemedyEnded,
     RemedyNews,
+    SpendBudget,
     SwitchOff,
     SwitchOn,
 )
@@ -183,6 +184,8 @@ def _ended(case: Case, ended: RemedyEnded) -> Case:
     remedy = ended.remedy
     # Rule 9: an id is tried once. The write of a condemnation whose outcome is unknown may still use it up.
     case = replace(case, drawn=remedy.id if isinstance(remedy, Cordon) and ended.written is Written.DONE else None)
+    if isinstance(remedy, SpendBudget):  # it counts once the watch shows it, whatever became of the answer
+        case = replace(case, counted=remedy.beginning)
     if ended.written is not Written.DONE:
         return _failed(case, ended)
     case = replace(case, not_before_at=0.0, trouble="", failures=0)

@@ -18,7 +18,7 @@ from pp_hostd.model.keys import CONDEMNATION_ID, CONDEMNED, EXTERNAL_REMEDIATION
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.observed import NodeSeen
 from pp_hostd.model.record import MAX_COUNT, Unreadable
-from pp_hostd.model.remedy import Condemn, Cordon, DeleteNode, DropBackup, HandOver, Inspect, StoreBackup
+from pp_hostd.model.remedy import Condemn, Cordon, DeleteNode, DropBackup, HandOver, Inspect, SpendBudget, StoreBackup
 
 _WITHDRAW = f"If none will come: remove {EXTERNAL_REMEDIATION} from the machine"
 _CORRECT = f"Correct the one that is wrong, or remove {EXTERNAL_REMEDIATION} from the Machine"
@@ -42,7 +42,8 @@ def _is_needed(view: View, course: Course | None) -> bool:
     step = course and course.step
     if view.licence is not None:
         return isinstance(step, (Inspect, StoreBackup, DeleteNode))
-    return view.condemned is not None or begun(view.seen) or isinstance(step, (Inspect, StoreBackup, Cordon, Condemn))
+    comes_next = isinstance(step, (SpendBudget, Inspect, StoreBackup, Cordon, Condemn))
+    return view.condemned is not None or begun(view.seen) or comes_next
 
 
 def _asked_for(view: View, valves: Valves) -> Course | None:
@@ -100,16 +101,17 @@ def _readable(view: View, machine: Machine, seen: NodeSeen | None) -> str:
 
 
 def _remedied(view: View, machine: Machine, seen: NodeSeen, valves: Valves) -> Course:
-    held = paused(view)
-    if held:
-        return view.waits(Stage.HELD, held)
-    if not isinstance(machine.condemnation, Condemned) and not begun(seen):
-        held, until_at = valves.held(view)
-        if held:
-            return view.waits(Stage.HELD, held, until_at)
+    order = paused(view)
+    if order:
+        return view.waits(Stage.HELD, order)
+    begins = not isinstance(machine.condemnation, Condemned) and not begun(seen)
+    held = valves.held(view) if begins else None
+    if held is not None:
+        return held
     if view.name == view.term.own_node:
         return view.does(Stage.HELD, HandOver(), "this leader runs on that very host: another must lead")  # rule 14
-    return _backed_up(view, seen) or _condemned(view, machine, seen) or certain(view)
+    write = valves.allowance.next_write(view, Stage.CONDEMNING) if begins else None
+    return write or _backed_up(view, seen) or _condemned(view, machine, seen) or certain(view)
 
 
 def _backed_up(view: View, seen: NodeSeen) -> Course | None:

@@ -136,13 +136,15 @@ def _switch_off(view: View, machine: Machine, host: BareMetalHost, valves: Valve
     trouble = trouble or ("" if view.seen is None else undeletable(view.seen))
     if trouble:
         return view.refuses(trouble)
-    held, until_at = paused(view), None
-    if not held:
-        held, until_at = valves.held(view)
-    if held:
-        return view.waits(Stage.HELD, held, until_at)
+    order = paused(view)
+    held = view.waits(Stage.HELD, order) if order else valves.held(view)
+    if held is not None:
+        return held
     if view.name and view.name == view.term.own_node:
         return view.does(Stage.HELD, HandOver(), "this leader runs on that very host: another must lead")  # rule 14
+    write = valves.allowance.next_write(view, Stage.SWITCHING_OFF)
+    if write is not None:
+        return write
     step = requested_off(view, machine, host, view.term.draw.id_after(last_id(machine.condemnation)))
     return view.does(Stage.SWITCHING_OFF, step, f"{why} ({host.subject})")
 

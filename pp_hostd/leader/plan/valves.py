@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pp_hostd.frozen import frozen
+from pp_hostd.leader.plan.allowance import Allowance
 from pp_hostd.leader.plan.view import View
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.bare_metal_host import PowerRequest
@@ -15,8 +16,11 @@ from pp_hostd.model.machine import Machine
 from pp_hostd.model.observed import CONTROL_PLANE_LABELS, BackupSeen, NodeSeen, Observed, is_early
 from pp_hostd.model.owners_wish import wish_of_cluster, wish_of_machine
 from pp_hostd.model.record import Unreadable
-from pp_hostd.model.remedy import SwitchOff
+from pp_hostd.model.remedy import SpendBudget, SwitchOff
 from pp_hostd.model.settings import Settings
+
+LEAST_RESETS_PER_HOUR = 3
+"""Where leader.resets_per_hour is a part of all nodes."""
 
 
 def paused(view: View) -> str:
@@ -55,6 +59,7 @@ class Valves:
     busy_control_plane: int
     control_plane: int
     calm_at: float
+    allowance: Allowance
 
     @classmethod
     def of(cls, settings: Settings, observed: Observed, term: Term, now: float) -> Valves:
@@ -64,7 +69,8 @@ class Valves:
         on_hosts = settings.power.cycle
         names = {seen.machine.node for seen in found if seen.machine.node in observed.enrolled}
         names |= {_called(seen.machine) for seen in found if on_hosts and seen.host.host is not None}
-        most = _most(settings.leader.max_unhealthy, len(_within_reach(observed) if on_hosts else observed.enrolled))
+        nodes = len(_within_reach(observed) if on_hosts else observed.enrolled)
+        most = _most(settings.leader.max_unhealthy, nodes, 1)
         storm = len(names) > most
         busy = {machine.node for machine in asked if isinstance(machine.condemnation, Condemned)}
         deleted = {name for name, stored in observed.backups.items() if not is_early(stored)}
@@ -76,19 +82,30 @@ class Valves:
         calm_at = now + settings.leader.cool_down_seconds if storm else term.calm_at
         worked_on = busy & observed.enrolled | deleted | off  # about all others nothing can be done
         busy_control_plane = (busy | off) & control_plane | absent
-        return cls(len(names), most, len(worked_on), len(busy_control_plane), len(control_plane), calm_at)
+        most_begin = _most(settings.leader.resets_per_hour, nodes, LEAST_RESETS_PER_HOUR)
+        allowance = Allowance.of(most_begin, observed, term, now)
+        return cls(len(names), most, len(worked_on), len(busy_control_plane), len(control_plane), calm_at, allowance)
 
     def after(self, course: Course, view: View) -> Valves:
         """With this node counted as worked on, if it is about to be."""
         seen = view.seen
-        begins = course.stage is Stage.CONDEMNING or isinstance(course.step, SwitchOff)
+        begins = course.stage is Stage.CONDEMNING or isinstance(course.step, (SwitchOff, SpendBudget))
         if not begins or view.condemned is not None or begun(seen):
             return self
         control_plane = seen is not None and seen.control_plane
-        return replace(self, busy=self.busy + 1, busy_control_plane=self.busy_control_plane + control_plane)
+        return replace(
+            self,
+            busy=self.busy + 1,
+            busy_control_plane=self.busy_control_plane + control_plane,
+            allowance=self.allowance.after(course),
+        )
 
-    def held(self, view: View) -> tuple[str, float | None]:
-        """Why this node, which nobody has condemned yet, must wait, and until when; or nothing."""
+    def held(self, view: View) -> Course | None:
+        """Why this node, whose remediation has not begun yet, must wait. None if it may begin."""
+        why, until_at = self._held(view)
+        return view.waits(Stage.HELD, why, until_at) if why else self.allowance.held(view)
+
+    def _held(self, view: View) -> tuple[str, float | None]:
         settings, now = view.settings.leader, view.now
         settled_at = view.term.began_at + settings.start_grace_seconds
         if now < settled_at:
@@ -140,8 +157,9 @@ def _absent(seen: NodeSeen | None) -> bool:
     return seen is None or (seen.freed is not None and seen.node.agent is None)
 
 
-def _most(share: str, nodes: int) -> int:
+def _most(share: str, nodes: int, least: int) -> int:
+    """Of a part of all nodes at least so many."""
     if not share.endswith("%"):
         return int(share)
     percent = int(share[:-1])
-    return max(nodes * percent // 100, 1 if percent else 0)
+    return max(nodes * percent // 100, least if percent else 0)

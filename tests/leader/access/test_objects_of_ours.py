@@ -1,4 +1,4 @@
-"""Machines, roster, backups, orders, peer key, Lease, Namespace: a node's credential changes none of them.
+"""Machines, roster, backups, orders, budget, peer key, Lease, Namespace: a node's credential changes none of them.
 
 Each attempt is made twice: by an agent with the rights that `install` gives, and by a node with all rights that there
 are, which only the policies can stop.
@@ -13,6 +13,7 @@ from pp_hostd.kube.resources import CAPI_MACHINES, CONFIG_MAPS, LEASES, NAMESPAC
 from pp_hostd.leader.access.policies import SECRETS
 from pp_hostd.leader.commands.peer_key import PEER_KEY
 from pp_hostd.model.keys import (
+    BUDGET,
     CONDEMNATION_ID,
     CONDEMNED,
     CONTROL,
@@ -49,7 +50,7 @@ ON_MACHINES = [
         ("deletecollection", None, None),
     )
 ]
-CONFIG_MAP_NAMES = [ROSTER, CONTROL, ENROLLED, LEADER, backup_name(WHO), backup_name("worker-2")]
+CONFIG_MAP_NAMES = [ROSTER, CONTROL, BUDGET, ENROLLED, LEADER, backup_name(WHO), backup_name("worker-2")]
 CONFIG_MAP_CHANGE: Json = {"data": {"node": "forged"}}
 AT_HOME = [
     *(

@@ -17,7 +17,7 @@ from tests.leader.external.asked import AskedWorld
 from tests.leader.power.powered import Bmc
 
 EACH = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.name))
-MOST_STEPS = 20
+MOST_STEPS = 21
 
 
 def is_over(world: AskedWorld, kind: RemediationKind) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -112,6 +113,21 @@ def test_a_host_that_does_not_go_off_in_the_time_of_its_object_is_told_of() -> N
     world.spend(150)
     assert "not carried out within 120 s" in world.told(PROPOSED)
     assert any(course.refused for course in world.driver.courses if course.of)
+
+
+def test_waiting_for_the_budget_counts_against_no_timeout() -> None:
+    world = AskedWorld()
+    world.settings = replace(world.settings, leader=replace(world.settings.leader, resets_per_hour="0"))
+    world.a_term("a")
+    world.make(PROPOSED)
+    world.spend(150)
+    assert "leader.resets_per_hour allows 0" in world.told(PROPOSED)
+    assert not any(course.refused for course in world.driver.courses)
+    world.settings = replace(world.settings, leader=replace(world.settings.leader, resets_per_hour="1"))
+    world.bmc = Bmc.UNREACHABLE
+    world.a_term("a")
+    world.spend(150)
+    assert "not carried out within 120 s" in world.told(PROPOSED)
 
 
 def test_an_object_whose_machine_has_no_node_yet_is_not_stuck() -> None:

@@ -20,7 +20,7 @@ from tests.leader.virtual_host import HOST, PEERS, World
 
 HOST_NAME = "metal/x"
 KEY = reboot_key(Power().suffix)
-SETTINGS = Settings(power=Power(cycle=True), leader=Leader(max_unhealthy="100%"))
+SETTINGS = Settings(power=Power(cycle=True), leader=Leader(max_unhealthy="100%", resets_per_hour="1000"))
 LOOK_SECONDS = 10.0
 
 

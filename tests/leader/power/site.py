@@ -252,7 +252,13 @@ def _facts(kind: Resource, found: Json) -> set[tuple[str, str]]:
 def settings_for(machines: str, cycle: bool = True, **power: Any) -> Settings:
     return Settings(
         api=Api(machines=machines),
-        leader=Leader(start_grace_seconds=0.0, max_unhealthy="100%", max_at_once=1000, deletions_per_second=1000.0),
+        leader=Leader(
+            start_grace_seconds=0.0,
+            max_unhealthy="100%",
+            resets_per_hour="1000",
+            max_at_once=1000,
+            deletions_per_second=1000.0,
+        ),
         power=Power(cycle=cycle, **power),
         remediations=Remediations(metal3=True, metal3_proposed=True),
     )

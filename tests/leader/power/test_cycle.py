@@ -16,6 +16,7 @@ from pp_hostd.model.remedy import (
     Inspect,
     Recreate,
     Remedy,
+    SpendBudget,
     StoreBackup,
     SwitchOff,
     SwitchOn,
@@ -23,7 +24,7 @@ from pp_hostd.model.remedy import (
 from tests.leader.power.powered import HOST, HOST_NAME, SETTINGS, PoweredWorld
 from tests.leader.virtual_host import World
 
-OFF: list[type[Remedy]] = [SwitchOff, Inspect, StoreBackup, DeleteNode, FreeWorkloads, Clear]
+OFF: list[type[Remedy]] = [SpendBudget, SwitchOff, Inspect, StoreBackup, DeleteNode, FreeWorkloads, Clear]
 ENROLLED = [*OFF, Recreate, SwitchOn, Clear, DropBackup]
 STRANGER = [*OFF, SwitchOn, Complete, Clear, DropBackup]
 
@@ -65,7 +66,7 @@ def test_a_machine_without_a_node_is_power_cycled_too() -> None:
     world.api.patch("machines", world.subject, {"status": {"nodeRef": None}})
     world.request()
     world.run(lambda: world.uncondemned() and world.powered and not world.driver.courses)
-    assert [type(step) for step in world.steps()] == [SwitchOff, Clear, SwitchOn]
+    assert [type(step) for step in world.steps()] == [SpendBudget, SwitchOff, Clear, SwitchOn]
     assert world.boot == 2
 
 

@@ -14,7 +14,7 @@ from pp_hostd.model.written import Written
 from tests.leader.power.powered import Bmc, PoweredWorld
 from tests.leader.power.test_cycle import ENROLLED, STRANGER
 
-SEEN_OFF_AND_NOT_STORED = 2
+SEEN_OFF_AND_NOT_STORED = 3
 """After so many steps only the leader that ends knows that the host has turned off: the next one repeats that."""
 Act = Callable[[PoweredWorld], None]
 
