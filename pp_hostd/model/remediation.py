@@ -16,6 +16,7 @@ CONDITION, SUCCEEDED = "Remediated", "Succeeded"
 """The type of a remediation's own condition, and its reason once that is true."""
 MOST_RETRIES, MOST_SECONDS = 1000, 86400
 _DURATION = re.compile(r"(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})(?:\.\d{1,9})?s)?")
+_MACHINE, _NODE_HEALTH_CHECK = "Machine", "NodeHealthCheck"
 _UNIT_SECONDS = (3600, 60, 1)
 
 
@@ -55,7 +56,8 @@ class RemediationKind:
 
 @frozen
 class Remediation:
-    """`machine` is the Machine it is for, `machine_uid` that one's uid, empty where it is known by its name alone.
+    """`machine` is the Machine it is for, `machine_uid` that one's uid; both are empty where it names a `node`, which
+    else is. `stranger`: why nobody knows what its name means, which is then taken for a Machine's.
     `reason` is that of its condition, empty where there is none."""
 
     kind: RemediationKind
@@ -65,6 +67,8 @@ class Remediation:
     resource_version: str
     machine: str
     machine_uid: str
+    node: str
+    stranger: str
     deleting: bool
     finalized: bool
     strategy: Strategy | Unreadable
@@ -89,7 +93,10 @@ def parse_remediation(api_object: object, kind: RemediationKind) -> Remediation 
 def _remediation(fields: Fields, kind: RemediationKind) -> Remediation:
     metadata, spec, status = fields.section("metadata"), fields.section("spec"), fields.section("status")
     namespace, name = metadata.text("namespace", NAME), metadata.text("name", NAME)
-    machine, machine_uid = _machine(metadata, name)
+    references = (Fields(each, "an owner") for each in metadata.elements("ownerReferences"))
+    owners = {str(owner.anything("kind")): owner for owner in references}
+    node = name if _NODE_HEALTH_CHECK in owners and _MACHINE not in owners else ""
+    machine, machine_uid = _machine(owners, name)
     count = status.anything("retryCount")
     return Remediation(
         kind=kind,
@@ -97,8 +104,10 @@ def _remediation(fields: Fields, kind: RemediationKind) -> Remediation:
         name=name,
         uid=metadata.text("uid", OPAQUE),
         resource_version=metadata.text("resourceVersion", OPAQUE),
-        machine=f"{namespace}/{machine}",
+        machine="" if node else f"{namespace}/{machine}",
         machine_uid=machine_uid,
+        node=node,
+        stranger=_stranger(owners),
         deleting=metadata.anything("deletionTimestamp") is not None,
         finalized=kind.finalizer in metadata.elements("finalizers"),
         strategy=read("its spec", kind.strategy, spec),
@@ -108,12 +117,18 @@ def _remediation(fields: Fields, kind: RemediationKind) -> Remediation:
     )
 
 
-def _machine(metadata: Fields, name: str) -> tuple[str, str]:
+def _machine(owners: Mapping[str, Fields], name: str) -> tuple[str, str]:
     """Its owner that is a Machine; health checks also give it the Machine's own name."""
-    for owner in (Fields(each, "an owner") for each in metadata.elements("ownerReferences")):
-        if owner.anything("kind") == "Machine":
-            return owner.text("name", NAME), owner.text("uid", OPAQUE)
+    if _MACHINE in owners:
+        return owners[_MACHINE].text("name", NAME), owners[_MACHINE].text("uid", OPAQUE)
     return name, ""
+
+
+def _stranger(owners: Mapping[str, Fields]) -> str:
+    if not owners:
+        return "nobody owns it"
+    known = _MACHINE in owners or _NODE_HEALTH_CHECK in owners
+    return "" if known else f"it is owned by a {' and a '.join(sorted(owners))[:100]}"
 
 
 def _phase(status: Fields, kind: RemediationKind) -> Phase:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pp_hostd.frozen import frozen
 from pp_hostd.leader.plan.electorates import Electorates
 from pp_hostd.leader.plan.memory import awaiting
-from pp_hostd.leader.plan.targets import host_of
+from pp_hostd.leader.plan.targets import host_of, machine_of
 from pp_hostd.leader.plan.valves import paused, unwanted
 from pp_hostd.leader.plan.view import View
 from pp_hostd.model.case import Awaited, Case, Course, Stage, Term
@@ -105,13 +105,13 @@ def remediations(
     for key, found in sorted(observed.remediations.items()):
         phase = found.phase if isinstance(found.phase, Phase) else Phase.NEW
         case = awaiting(term.cases.get(key, Case()), _AWAITED.get(phase), now)
-        course = told.get(found.machine)
+        subject = machine_of(observed, found)
+        course, seen = told.get(subject), observed.machines.get(subject)
         if course is not None and course.stage is Stage.OVER_BUDGET:
             case = replace(case, awaited_at=now)
-        seen = observed.machines.get(found.machine)
         name = "" if seen is None else seen.machine.node or ""
-        host = "" if seen is None else host_of(observed, found.machine)
-        view = View(settings, observed, electorates, term, case, name, found.machine, now, host)
+        host = "" if seen is None else host_of(observed, subject)
+        view = View(settings, observed, electorates, term, case, name, subject, now, host)
         yield _course(_Wanted(found, view, course)), case
 
 
@@ -137,8 +137,14 @@ def _course(wanted: _Wanted) -> Course | None:
 def _trouble(wanted: _Wanted) -> str:
     """Why nothing can be done for this object, or nothing."""
     found, machine = wanted.remediation, wanted.machine
+    if found.stranger:
+        return (
+            f"{found.stranger}, so nobody knows what its name means: a health check's object is owned by its Machine, "
+            "or by a NodeHealthCheck and then names a Node. Delete the object, and have a health check make one"
+        )
     if machine is None:
-        return f"there is no Machine {found.machine}. Delete the object, if none will come"
+        called = f"Machine of Node {found.node}" if found.node else f"Machine {found.machine}"
+        return f"there is no {called}. Delete the object, if none will come"
     if found.machine_uid not in ("", machine.uid):
         return f"it was made for another Machine {found.machine} (uid {found.machine_uid}). Delete the object"
     if found.kind.flow is Flow.POWER_CYCLE and not wanted.view.settings.power.cycle:

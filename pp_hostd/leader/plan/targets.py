@@ -11,6 +11,7 @@ from pp_hostd.model.machine import machine_of_node
 from pp_hostd.model.machine_host import HostReference
 from pp_hostd.model.observed import Observed
 from pp_hostd.model.record import Unreadable
+from pp_hostd.model.remediation import Remediation
 from pp_hostd.model.settings import Settings
 
 
@@ -71,6 +72,17 @@ def _left(observed: Observed, known: set[str]) -> Iterator[Target]:
 def host_of(observed: Observed, subject: str) -> str:
     """The BareMetalHost that is kept off for this machine; else the one that it names, if that is there."""
     return _host_of(observed, subject, dict(_held(observed)))
+
+
+def machine_of(observed: Observed, found: Remediation) -> str:
+    """The machine that this object is for, or that of the Node that it names, which may be missing; or nothing."""
+    if not found.node:
+        return found.machine
+    seen = observed.nodes.get(found.node)
+    if seen is not None and isinstance(seen.subject, str):
+        return seen.subject
+    of_node = (name for name, each in observed.machines.items() if each.machine.node == found.node)
+    return next(of_node, "")
 
 
 def _stands_on_host(settings: Settings, observed: Observed, subject: str) -> bool:

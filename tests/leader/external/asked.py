@@ -24,10 +24,11 @@ ALL_ON = replace(SETTINGS, remediations=Remediations(poison_pill=True, metal3=Tr
 
 
 class AskedWorld(PoweredWorld):
-    """Objects bear the name of their machine. A host whose workloads run is Ready, unless it is `sick`."""
+    """Objects are in `place`, and bear the name of their machine, which is its Node's too.
+    A host whose workloads run is Ready, unless it is `sick`."""
 
     def __init__(self, machines_are: str = "openshift") -> None:
-        self.sick = False
+        self.sick, self.place = False, "machines"
         super().__init__(ALL_ON)
         # The virtual machines are OpenShift's; what Cluster API's owners do differently hangs on the setting alone.
         self.settings = replace(self.settings, api=replace(self.settings.api, machines=machines_are))
@@ -35,35 +36,39 @@ class AskedWorld(PoweredWorld):
         self.annotate_node(HOST, **named)
         self.a_term("a")
 
+    @property
+    def called(self) -> str:
+        return f"{self.place}/{HOST}"
+
     def make(self, kind: RemediationKind, spec: dict[str, Any] | None = None, **owner: str) -> None:
         reference = {"kind": "Machine", "name": HOST, "uid": f"machine-{HOST}", **owner}
-        metadata = {"name": HOST, "namespace": "machines", "ownerReferences": [reference]}
+        metadata = {"name": HOST, "namespace": self.place, "ownerReferences": [reference]}
         spec = SPECS[kind.name] if spec is None else spec
-        self.api.put(kind.name, self.subject, {"metadata": metadata, "spec": spec})
+        self.api.put(kind.name, self.called, {"metadata": metadata, "spec": spec})
 
     def delete(self, kind: RemediationKind) -> None:
-        found = self.api.get(kind.name, self.subject)
+        found = self.api.get(kind.name, self.called)
         if found is not None and found["metadata"].get("finalizers"):
             change = {"metadata": {"deletionTimestamp": "2026-03-01T00:00:00Z"}}
-            self.api.patch(kind.name, self.subject, change)
+            self.api.patch(kind.name, self.called, change)
         elif found is not None:
-            self.api.put(kind.name, self.subject, None)
+            self.api.put(kind.name, self.called, None)
 
     def status(self, kind: RemediationKind) -> dict[str, Any]:
-        found = self.api.get(kind.name, self.subject) or {}
+        found = self.api.get(kind.name, self.called) or {}
         status: dict[str, Any] = found.get("status", {})
         return status
 
     def is_gone(self, kind: RemediationKind) -> bool:
-        return self.api.get(kind.name, self.subject) is None
+        return self.api.get(kind.name, self.called) is None
 
     def phase(self, kind: RemediationKind) -> Phase | Unreadable:
-        found = parse_remediation(self.api.get(kind.name, self.subject), kind)
+        found = parse_remediation(self.api.get(kind.name, self.called), kind)
         assert not isinstance(found, Unreadable), found
         return found.phase
 
     def finalizers(self, kind: RemediationKind) -> list[str]:
-        found = self.api.get(kind.name, self.subject)
+        found = self.api.get(kind.name, self.called)
         assert found is not None
         return list(found["metadata"].get("finalizers") or [])
 
