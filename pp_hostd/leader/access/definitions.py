@@ -1,34 +1,59 @@
-"""The kinds that are ours: PoisonPillRemediation and its template, for health checks to use by their template field."""
+"""The kinds that health checks use by their template field: our PoisonPillRemediation, and the Metal3Remediation of the
+proposals, which nobody else ships; each with its template. Others may have installed the latter all the same.
+"""
 
 from __future__ import annotations
 
 from copy import deepcopy
+from typing import Any
 
 from pp_hostd.kube.client import Json
-from pp_hostd.kube.resources import POISON_PILL_REMEDIATIONS, Resource
+from pp_hostd.kube.resources import POISON_PILL_REMEDIATIONS, PROPOSED_REMEDIATIONS, Resource, template_of
 from pp_hostd.model.remediation import MOST_RETRIES, MOST_SECONDS
 
 DEFINITIONS = Resource(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
 )
+MANAGED_BY, US = "app.kubernetes.io/managed-by", "pp-leader"
+"""The label by which a definition is known as one that `pp-leader install` made."""
+
+
+def _whole_number(least: int, most: int, default: int, description: str) -> Json:
+    within: dict[str, Any] = {"type": "integer", "minimum": least, "maximum": most, "default": default}
+    return {**within, "description": description}
+
+
 _SPEC: Json = {
     "type": "object",
     "description": "How often the host is made to reset itself, and how long it has to be well again after it.",
     "properties": {
-        "retryLimit": {
-            "type": "integer",
-            "minimum": 0,
-            "maximum": MOST_RETRIES,
-            "default": 1,
-            "description": "Attempts after the first one; then the Machine is left to its owner.",
+        "retryLimit": _whole_number(
+            0, MOST_RETRIES, 1, "Attempts after the first one; then the Machine is left to its owner."
+        ),
+        "timeoutSeconds": _whole_number(
+            1, MOST_SECONDS, 600, "A node that is not Ready so long after an attempt is reset again."
+        ),
+    },
+}
+_PROPOSED_SPEC: Json = {
+    "type": "object",
+    "description": "How often the host is switched off and on, and how long each may take.",
+    "required": ["strategy"],
+    "properties": {
+        "strategy": {
+            "type": "string",
+            "enum": ["escalate"],
+            "description": "Power cycles, then the Machine's deletion.",
         },
-        "timeoutSeconds": {
-            "type": "integer",
-            "minimum": 1,
-            "maximum": MOST_SECONDS,
-            "default": 600,
-            "description": "A node that is not Ready so long after an attempt is reset again.",
-        },
+        "deleteAfterRetries": _whole_number(
+            0, MOST_RETRIES, 1, "Attempts after the first one; then the Machine is deleted."
+        ),
+        "powerOnTimeoutSeconds": _whole_number(
+            1, MOST_SECONDS, 600, "A node that is not Ready so long after an attempt is power-cycled again."
+        ),
+        "powerOffTimeoutSeconds": _whole_number(
+            1, MOST_SECONDS, 600, "A host that is still on after this is reported; it goes on once it is off."
+        ),
     },
 }
 _CONDITION: Json = {
@@ -53,10 +78,13 @@ _STATUS: Json = {
         },
     },
 }
-_TEMPLATE: Json = {
+_PROPOSED_STATUS: Json = {
     "type": "object",
-    "required": ["template"],
-    "properties": {"template": {"type": "object", "required": ["spec"], "properties": {"spec": deepcopy(_SPEC)}}},
+    "properties": {
+        "phase": {"type": "string"},
+        "retryCount": {"type": "integer", "minimum": 0},
+        "lastRemediated": {"type": "string", "format": "date-time"},
+    },
 }
 _COLUMNS = [
     {"name": "Phase", "type": "string", "jsonPath": ".status.phase"},
@@ -67,29 +95,48 @@ _COLUMNS = [
 
 
 def definitions() -> list[Json]:
-    """The object, then its template."""
-    kind = POISON_PILL_REMEDIATIONS
-    template = f"{kind.kind}Template"
+    """Of each kind the object, then its template."""
+    proposed = [column for column in _COLUMNS if column["name"] != "Reason"]
     return [
-        _definition(kind.kind, kind.plural, {"spec": _SPEC, "status": _STATUS}, _COLUMNS),
-        _definition(template, f"{template.lower()}s", {"spec": _TEMPLATE}, []),
+        *_definitions(POISON_PILL_REMEDIATIONS, _SPEC, _STATUS, _COLUMNS),
+        *_definitions(PROPOSED_REMEDIATIONS, _PROPOSED_SPEC, _PROPOSED_STATUS, proposed),
     ]
 
 
-def _definition(kind: str, plural: str, parts: Json, columns: list[Json]) -> Json:
-    group, version = POISON_PILL_REMEDIATIONS.group, POISON_PILL_REMEDIATIONS.version
+def is_ours(definition: Json) -> bool:
+    """Whether `pp-leader install` made this definition. Nobody else makes those of our own group."""
+    made_by = definition["metadata"].get("labels", {}).get(MANAGED_BY)
+    return bool(made_by == US or definition["spec"]["group"] == POISON_PILL_REMEDIATIONS.group)
+
+
+def defined(definition: Json) -> Resource:
+    """The kind that it defines."""
+    spec = definition["spec"]
+    return Resource(spec["group"], spec["versions"][0]["name"], spec["names"]["kind"], spec["names"]["plural"])
+
+
+def _definitions(kind: Resource, spec: Json, status: Json, columns: list[Json]) -> list[Json]:
+    within = {"type": "object", "required": ["spec"], "properties": {"spec": deepcopy(spec)}}
+    template = {"type": "object", "required": ["template"], "properties": {"template": within}}
+    return [
+        _definition(kind, {"spec": spec, "status": status}, columns),
+        _definition(template_of(kind), {"spec": template}, []),
+    ]
+
+
+def _definition(kind: Resource, parts: Json, columns: list[Json]) -> Json:
     served: Json = {
-        "name": version,
+        "name": kind.version,
         "served": True,
         "storage": True,
         "schema": {"openAPIV3Schema": {"type": "object", "properties": parts}},
         **({"subresources": {"status": {}}} if "status" in parts else {}),
         **({"additionalPrinterColumns": columns} if columns else {}),
     }
-    names = {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()}
+    names = {"kind": kind.kind, "listKind": f"{kind.kind}List", "plural": kind.plural, "singular": kind.kind.lower()}
     return {
         "apiVersion": DEFINITIONS.api_version,
         "kind": DEFINITIONS.kind,
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [served]},
+        "metadata": {"name": f"{kind.plural}.{kind.group}", "labels": {MANAGED_BY: US}},
+        "spec": {"group": kind.group, "scope": "Namespaced", "names": names, "versions": [served]},
     }

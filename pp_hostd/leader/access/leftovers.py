@@ -10,7 +10,7 @@ from pp_hostd.model.bare_metal_host import PowerRequest, parse_request
 from pp_hostd.model.condemnation import NotCondemned, parse_condemnation
 from pp_hostd.model.keys import AGENT, CONDEMNATION_ID, CORDONED, ENROLLED, FREEING, PREFIX, REBOOT, backup_name
 from pp_hostd.model.promise import GateClosed, Withdrawn, parse_agent_record
-from pp_hostd.model.remediation import POISON_PILL
+from pp_hostd.model.remediation import POISON_PILL, PROPOSED
 
 Found = tuple[Resource, Json]
 """A Node or a Machine, and its kind."""
@@ -59,7 +59,7 @@ def _kept_off(flows: Sequence[Found]) -> Iterator[str]:
 def _unfinished(flows: Sequence[Found]) -> Iterator[str]:
     for kind, api_object in flows:
         metadata = api_object["metadata"]
-        if POISON_PILL.finalizer in (metadata.get("finalizers") or ()):
+        if not {POISON_PILL.finalizer, PROPOSED.finalizer}.isdisjoint(metadata.get("finalizers") or ()):
             what = kind.describe(metadata["namespace"], metadata["name"])
             yield f"{what} is being carried out: let pp-leader finish, or delete it while pp-leader runs"
 

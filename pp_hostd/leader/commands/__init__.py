@@ -65,7 +65,7 @@ def _add_install(commands: argparse._SubParsersAction[Any]) -> None:
         type=_flows,
         metavar="FLOW,...",
         help="what the leader gets rights for: poison-pill (always), power-cycle (BareMetalHosts), "
-        "external-remediation (remediation objects; brings our own kinds). Rights of flows that are not named "
+        "external-remediation (remediation objects; defines their kinds). Rights of flows that are not named "
         "are taken away (default: as installed, else poison-pill)",
     )
     install.set_defaults(command=_command("install", "install"))

@@ -11,6 +11,7 @@ import yaml
 
 from pp_hostd.errors import UserError
 from pp_hostd.kube.resources import BARE_METAL_HOSTS, LEASES, MACHINES, POISON_PILL_REMEDIATIONS
+from pp_hostd.leader.access.definitions import DEFINITIONS, is_ours
 from pp_hostd.leader.access.granted import ONLY_POISON_PILL, GrantedFlow
 from pp_hostd.leader.access.manifests import KINDS, manifests
 from pp_hostd.model.identities import AgentsUse
@@ -42,8 +43,12 @@ def install(arguments: Namespace) -> int:
         done = set()
         for manifest in manifests(*_chosen(arguments, administrator)):
             kind, metadata = KINDS[manifest["kind"]], manifest["metadata"]
+            what = kind.describe(metadata.get("namespace"), metadata["name"])
+            if kind is DEFINITIONS and _is_others(administrator, metadata["name"]):
+                say(f"{'left':9}  {what}, which somebody else installed")
+                continue
             applied = administrator.apply(kind, manifest)
-            say(f"{applied.value:9}  {kind.describe(metadata.get('namespace'), metadata['name'])}")
+            say(f"{applied.value:9}  {what}")
             done.add(applied)
         # Nobody can have led before, so the first leader need not wait. Elsewhere, whoever held a Lease that is missing
         # now may still act (rule 14).
@@ -52,6 +57,11 @@ def install(arguments: Namespace) -> int:
             administrator.create(LEASES, {"metadata": {"name": LEASE}, "spec": spec}, NAMESPACE)
             say(f"{Applied.CREATED.value:9}  {LEASES.describe(NAMESPACE, LEASE)}")
     return 0
+
+
+def _is_others(administrator: Administrator, definition: str) -> bool:
+    found = administrator.get(DEFINITIONS, definition)
+    return found is not None and not is_ours(found)
 
 
 def _fitting(machines: str, flows: Collection[GrantedFlow]) -> str:

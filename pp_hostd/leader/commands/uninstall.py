@@ -13,8 +13,10 @@ from pp_hostd.kube.resources import (
     LEASES,
     MACHINES,
     POISON_PILL_REMEDIATIONS,
+    PROPOSED_REMEDIATIONS,
     Resource,
 )
+from pp_hostd.leader.access.definitions import DEFINITIONS, defined, is_ours
 from pp_hostd.leader.access.granted import GrantedFlow
 from pp_hostd.leader.access.leftovers import Found, objections, removal
 from pp_hostd.leader.access.manifests import KINDS, manifests
@@ -35,7 +37,8 @@ def uninstall(arguments: Namespace) -> int:
 def _uninstall(administrator: Administrator) -> None:
     found = _nodes_and_machines(administrator)
     lease = administrator.get(LEASES, LEASE, NAMESPACE)
-    flows = [(kind, each) for kind in (BARE_METAL_HOSTS, POISON_PILL_REMEDIATIONS) for each in administrator.list(kind)]
+    objects = (kind for kind in (POISON_PILL_REMEDIATIONS, PROPOSED_REMEDIATIONS) if _is_ours(administrator, kind))
+    flows = [(kind, each) for kind in (BARE_METAL_HOSTS, *objects) for each in administrator.list(kind)]
     against = objections(lease, found, administrator.list(CONFIG_MAPS, NAMESPACE), flows)
     if against:
         raise UserError("\n  ".join(["this cluster still needs pp-hostd, and nothing was changed:", *against]))
@@ -44,9 +47,33 @@ def _uninstall(administrator: Administrator) -> None:
     for manifest in reversed(
         manifests("node", AgentsUse.CERTIFICATE, tuple(GrantedFlow))
     ):  # the names are the same for all
-        _delete(administrator, KINDS[manifest["kind"]], manifest["metadata"])
+        kind = KINDS[manifest["kind"]]
+        kept = _kept(administrator, manifest) if kind is DEFINITIONS else ""
+        if kept:
+            say(f"{'left':8}  {kind.describe(None, manifest['metadata']['name'])}, {kept}")
+        else:
+            _delete(administrator, kind, manifest["metadata"])
     say("Left on the hosts, whose kubelets the gate would else hold for ever after a boot:")
     say(f"  {LEFT_ON_HOST}")
+
+
+def _is_ours(administrator: Administrator, kind: Resource) -> bool:
+    found = administrator.get(DEFINITIONS, f"{kind.plural}.{kind.group}")
+    return found is not None and is_ours(found)
+
+
+def _kept(administrator: Administrator, definition: Json) -> str:
+    """Why this definition stays, or nothing: with it all objects of its kind would go, and others may rely on it."""
+    kind, name = defined(definition), definition["metadata"]["name"]
+    if administrator.get(DEFINITIONS, name) is None:
+        return ""
+    if not _is_ours(administrator, kind):
+        return "which somebody else installed"
+    names = [f"{each['metadata']['namespace']}/{each['metadata']['name']}" for each in administrator.list(kind)]
+    if not names:
+        return ""
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"of which there is {names[0]}{more}. To remove it with them: kubectl delete crd {name}"
 
 
 def _nodes_and_machines(administrator: Administrator) -> list[Found]:
