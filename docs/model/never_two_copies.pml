@@ -48,7 +48,11 @@
 /* ---- The store: Machine, roster, Node --------------------------------------------------------------------------- */
 unsigned condemned : 2;         /* the id of X's condemnation, or 0 */
 unsigned last_id : 2;           /* the last id, which stays readable when it is lifted, unless somebody takes it away */
+#if defined(IDS_TAKEN) || defined(RESTORE)
 unsigned drawn : 2;             /* how many ids were drawn: none is drawn twice (rule 9) */
+#else
+#define drawn last_id
+#endif
 unsigned roster : 2 = 1;        /* its newest version */
 bit there = 1;                  /* X's Node exists */
 bit marker;                     /* ... and bears the marker: its workloads are being freed */
@@ -64,7 +68,7 @@ bit armed = 1; bit open = 1; bit running = 1;   /* the watchdog, the gate, the w
 bit decided;                    /* to reset */
 unsigned proof_age : 3;
 unsigned life : 3 = 2 * W;      /* ticks that the watchdog leaves an armed host without another judgement */
-byte lifted = 1;                /* bit i: a read, X's own or a peer's for it, has found id i lifted; bit 0: no id */
+unsigned lifted : 4 = 1;        /* bit i: a read, X's own or a peer's for it, has found id i lifted; bit 0: no id */
 unsigned x_roster : 2 = 1; bit x_longer;        /* what X promised last, as far as it knows */
 mtype write = nothing;          /* X's write to its Node that is under way */
 unsigned w_roster : 2; bit w_longer; unsigned w_id : 2;
