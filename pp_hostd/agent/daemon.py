@@ -39,7 +39,7 @@ from pp_hostd.agent.sense.boot import RECORD, boot_id
 from pp_hostd.agent.sense.cluster import ClusterAccess
 from pp_hostd.agent.sense.control_plane import with_gate_in_force
 from pp_hostd.agent.sense.link import LinkChanges
-from pp_hostd.agent.sense.shutdown import Shutdown, ordered_shutdown, shutdown_jobs
+from pp_hostd.agent.sense.shutdown import Shutdown, ordered_shutdown, runtime_watchdog, shutdown_jobs
 from pp_hostd.agent.senses import AgentSenses
 from pp_hostd.agent.showing import Showing
 from pp_hostd.agent.shutdown import WITHDRAW_SECONDS, is_kernel_to_end
@@ -192,7 +192,7 @@ class Daemon:
             self._look_at_gate()
             verdict = self.driver.turn()
             if self.senses.stopping:
-                if self._unbound():
+                if self._unbound() or self._hands.fed_last:
                     return
                 self._say_why_not_stopped()
             timer = loop.call_later(max(0.0, verdict.wake_at - clock()), self.senses.wake.set)
@@ -268,24 +268,30 @@ class Daemon:
 
     def _stop(self) -> None:
         self._notify.stopping()
-        self.senses.stopping = True
-        self.senses.wake.set()
         if self._shutting_down is None:
             self._shutting_down = asyncio.create_task(self._follow_shutdown(clock()))
 
     async def _follow_shutdown(self, stopped_at: float) -> None:
-        """A shutdown of the system always ends, whether or not the promise can be withdrawn (rule 5)."""
-        ordered = ordered_shutdown(await aside(shutdown_jobs))
+        """A shutdown of the system always ends, whether or not the promise can be kept or withdrawn (rule 8)."""
+        try:
+            ordered = ordered_shutdown(await aside(shutdown_jobs))
+            # systemd itself would take up a watchdog that the agent leaves, if it were set up to feed one.
+            if ordered is Shutdown.POWER_OFF and (await aside(runtime_watchdog)).strip() == "0":
+                self.senses.powering_off = True
+        finally:
+            self.senses.stopping = True
+            self.senses.wake.set()
         while ordered is None:  # the unit alone is stopped
             if self._hands.no_way_out and await self._goes_on():
                 return
             await asyncio.sleep(SHUTDOWN_LOOK_SECONDS)
             ordered = ordered_shutdown(await aside(shutdown_jobs))
-        self._reset.powers_off = ordered is Shutdown.POWER_OFF
+        self._reset.powers_off = ordered is not Shutdown.RESTART
         self._reset.sync()
         await asyncio.sleep(max(0.0, stopped_at + WITHDRAW_SECONDS - clock()))
         if is_kernel_to_end(self.driver.bond, stopped_at, clock()):
-            why = f"its promise could not be withdrawn within {WITHDRAW_SECONDS:g} s of the order to {ordered.value}"
+            tried = f"within {WITHDRAW_SECONDS:g} s of the order to {ordered.value}"
+            why = f"its promise could neither be prolonged nor withdrawn {tried}"
             self._reset_by_order(why, watchdog_only=False)
         elif self._hands.watchdog is not None:  # nowayout: nobody relies on it, and the rest of the shutdown takes time
             self._hands.note("lengthening the watchdog", self._hands.watchdog.set_timeout(LONGEST_WATCHDOG_SECONDS))

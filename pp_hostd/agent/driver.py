@@ -12,6 +12,7 @@ from typing import Callable, Protocol, Union
 from pp_hostd.agent.binding import after, ordered, standing
 from pp_hostd.agent.judge import judge
 from pp_hostd.agent.plan import plan
+from pp_hostd.agent.shutdown import is_last_feeding
 from pp_hostd.model.bond import (
     Bond,
     BondEvent,
@@ -60,6 +61,9 @@ class Hands(Protocol):
     """What can be done. Nothing here waits; outcomes come back through the senses."""
 
     def feed(self) -> None: ...
+    def feed_last(self) -> None:
+        """Feed by lengthening the watchdog's timeout to the one promised for a power-off, and never again."""
+
     def reset(self, decision: Decision, bond: Bond) -> None: ...
     def read(self) -> None: ...
     def ask(self, peers: tuple[str, ...], uid: str) -> None: ...
@@ -112,6 +116,8 @@ class Driver:
         verdict, self.memory = judge(self.settings, bound, self.memory, evidence, self._clock(), self._entropy())
         if verdict.reset is not None:
             self._hands.reset(verdict.reset, self.bond)
+        elif verdict.feed and is_last_feeding(ground, self.bond):
+            self._hands.feed_last()
         elif verdict.feed:
             self._hands.feed()  # rule 2: by a finished judgement, and before anything else can stall
         step = self._next_step(ground, verdict.at)

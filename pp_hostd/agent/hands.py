@@ -19,6 +19,7 @@ from pp_hostd.agent.sense.boot import ending
 from pp_hostd.agent.sense.cluster import ClusterAccess
 from pp_hostd.agent.sense.peers import Round
 from pp_hostd.agent.senses import AgentSenses
+from pp_hostd.agent.shutdown import POWER_OFF_SECONDS
 from pp_hostd.agent.state import StateFiles
 from pp_hostd.model.bond import Bond, GateOpened, Look, StepFailed, StoreEnded, WatchdogArmed, WatchdogDisarmed
 from pp_hostd.model.evidence import Read
@@ -60,6 +61,8 @@ class AgentHands:
         self.settings, self.keyring = settings, keyring
         self.watchdog: Watchdog | None = None
         self.watchdog_only = False
+        self.fed_last = False
+        """Whether the watchdog runs out by itself from here on, while the host powers off."""
         self.no_way_out = ""
         """Why the watchdog can't be stopped before the next boot, once it has refused to; else empty."""
         self.troubles: dict[str, str] = {}
@@ -74,6 +77,23 @@ class AgentHands:
     def feed(self) -> None:
         if self.watchdog is not None:
             self.note("feeding the watchdog", self.watchdog.feed())
+
+    def feed_last(self) -> None:
+        """A device that does not take the timeout as promised gets its own back, and the promise is withdrawn."""
+        if self.fed_last or self.watchdog is None:
+            return
+        before_seconds, self.fed_last = self.watchdog.timeout_seconds, True
+        outcome = self.watchdog.set_timeout(POWER_OFF_SECONDS)
+        if isinstance(outcome, Trouble) or self.watchdog.timeout_seconds != POWER_OFF_SECONDS:
+            self.note(
+                "lengthening the watchdog", outcome if isinstance(outcome, Trouble) else "it took another timeout"
+            )
+            self.watchdog.set_timeout(int(before_seconds))
+            self.fed_last = self._senses.powering_off = False
+        else:
+            sentence = f"the host powers off: its watchdog resets it if it is not off {POWER_OFF_SECONDS} s from now"
+            self._journal.say(Message.ARMED, sentence, Priority.NOTICE)
+        self._senses.wake.set()
 
     def read(self) -> None:
         began_at = self._clock()

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import enum
 import math
+from dataclasses import replace
 
+from pp_hostd.agent.shutdown import POWER_OFF_SECONDS, kept_promise
 from pp_hostd.model.bond import Bond, Gate, WatchdogArmed
 from pp_hostd.model.gate_kind import gate_kind
 from pp_hostd.model.ground import Ground
@@ -42,6 +44,9 @@ def plan(settings: Settings, ground: Ground, bond: Bond, memory: Memory, now: fl
     belied = _belied(bond)
     if belied is not None:
         return Store(Withdrawn(bond.boot, ground.maintenance), belied)
+    kept = kept_promise(ground, bond)
+    if kept is not None:
+        return _power_off(kept, bond, now)
     unarmed_because, opens = _not_to_be_armed(settings, ground, bond, memory)
     if unarmed_because:
         return _leave(settings, ground, bond, memory, unarmed_because, opens, now)
@@ -67,6 +72,18 @@ def _protect(settings: Settings, ground: Ground, bond: Bond, memory: Memory, now
         if bond.watchdog is None:
             return Arm()
     return _keep(settings, ground, bond, bond.look.node, bond.watchdog, now)
+
+
+def _power_off(promise: Armed, bond: Bond, now: float) -> Step:
+    """Rule 8: a host that powers off keeps its promise, so its workloads can be freed; but with a longer timeout of
+    the watchdog, in which the rest can end."""
+    reason = "the host powers off"
+    lasting = replace(promise, watchdog_timeout_seconds=max(promise.watchdog_timeout_seconds, POWER_OFF_SECONDS))
+    if promise == lasting and not bond.pending:
+        return Wait(reason)
+    if bond.look is None or bond.look.node is None:
+        return _look_again(bond, reason, now)
+    return Store(lasting, bond.look.node)
 
 
 def _belied(bond: Bond) -> Node | None:

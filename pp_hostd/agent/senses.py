@@ -34,7 +34,7 @@ class AgentSenses:
         self._cluster_until_at = 0.0
         self.opened_by = ""
         self.answers: deque[PeerAnswered] = deque(maxlen=MAX_ANSWERS)
-        self.stopping = False
+        self.stopping = self.powering_off = False
         self.enrolled_before = False
         self._node = node
         self._clock = clock
@@ -75,6 +75,7 @@ class AgentSenses:
             maintenance=self._maintenance_now(),
             opened_by=self.opened_by,
             stopping=self.stopping,
+            powering_off=self.powering_off,
             enrolled_before=self.enrolled_before,
         )
 

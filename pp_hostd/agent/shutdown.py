@@ -1,11 +1,31 @@
-"""When the agent no longer waits in a shutdown of the system, and ends the kernel itself (rule 8). Pure and total."""
+"""How a shutdown of the system ends: by the agent, or by systemd and, if that hangs, the watchdog (rule 8). Pure."""
 
 from __future__ import annotations
 
 from pp_hostd.model.bond import Bond
+from pp_hostd.model.ground import Ground
+from pp_hostd.model.promise import Armed, WatchdogKind
 
 WITHDRAW_SECONDS = 5.0
 """From the order on: who has not withdrawn by then ends the kernel, as it was ordered to end."""
+
+POWER_OFF_SECONDS = 300
+"""The watchdog's timeout for the rest of a power-off, once the agent has fed it for the last time."""
+
+
+def kept_promise(ground: Ground, bond: Bond) -> Armed | None:
+    """The promise that a host keeps while it powers off; None if it has none, or no watchdog that keeps it alone."""
+    stored = bond.stored
+    if not ground.powering_off or not isinstance(stored, Armed) or stored.watchdog is WatchdogKind.SOFTWARE_ONLY:
+        return None
+    return stored
+
+
+def is_last_feeding(ground: Ground, bond: Bond) -> bool:
+    """Whether all that is left for the agent of a host that powers off is to lengthen the watchdog's timeout, which
+    feeds it, and to end: the longer one is promised, and stored before it is used (rule 5)."""
+    promise = kept_promise(ground, bond)
+    return promise is not None and not bond.pending and promise.watchdog_timeout_seconds >= POWER_OFF_SECONDS
 
 
 def is_kernel_to_end(bond: Bond, ordered_at: float, now: float) -> bool:

@@ -14,7 +14,7 @@ from pp_hostd.model.roster import Electorate, Member
 class Ground:
     """What the host knows beside its Node. `electorate` holds the nodes of the newest roster; without one,
     `roster_trouble` says why. `machine` is what its own last good read found. `opened_by` is who ordered, by hand, that
-    the gate be opened."""
+    the gate be opened. `powering_off`: the system shuts down to be off, and nobody else will feed the watchdog."""
 
     node: str
     electorate: Electorate | None = None
@@ -23,6 +23,7 @@ class Ground:
     maintenance: Maintenance | None = None
     opened_by: str = ""
     stopping: bool = False
+    powering_off: bool = False
     enrolled_before: bool = False
 
     @cached_property

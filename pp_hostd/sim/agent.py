@@ -12,7 +12,7 @@ from pp_hostd.agent.binding import standing
 from pp_hostd.agent.driver import Driver, News
 from pp_hostd.agent.kept import Kept, parse_kept
 from pp_hostd.agent.rosters import Rosters
-from pp_hostd.agent.shutdown import WITHDRAW_SECONDS, is_kernel_to_end
+from pp_hostd.agent.shutdown import POWER_OFF_SECONDS, WITHDRAW_SECONDS, is_kernel_to_end
 from pp_hostd.agent.witness import REMEMBERED_SECONDS, ReadOutcome, Statement, Unread, Witness
 from pp_hostd.embedded.history import Event
 from pp_hostd.embedded.paging import Query
@@ -42,8 +42,6 @@ from pp_hostd.sim.truth import A_MOMENT, Truth
 from pp_hostd.timing import peer_read_seconds
 
 SYNC_SECONDS = 0.5
-REST_SECONDS = 3.0
-"""What a shutdown takes once the agent has ended."""
 
 
 class Agent:
@@ -75,6 +73,7 @@ class Agent:
         self._due = False
         self._decided: Decision | None = None
         self._ordered_at: float | None = None
+        self._rest_seconds = 0.0
         self._missing_since: float | None = None
         self._remembered: Kept | None = None
         self._shown = ""
@@ -134,9 +133,11 @@ class Agent:
         self._ground = replace(self._ground, stopping=True)
         self._process.do(self._wake)
 
-    def shut_down(self) -> None:
-        """As systemd orders it when the system shuts down."""
+    def shut_down(self, *, powers_off: bool, rest_seconds: float) -> None:
+        """As systemd orders it when the system shuts down, which takes so long once this agent has ended."""
         self._ordered_at = ordered_at = self.clock()
+        self._rest_seconds = rest_seconds
+        self._ground = replace(self._ground, powering_off=powers_off)
         self.stop()
         at = self.clock.when(ordered_at + WITHDRAW_SECONDS)
         self._time.at(at, partial(self._process.do, partial(self._end_kernel, ordered_at)))
@@ -167,7 +168,7 @@ class Agent:
         if self._ground.stopping and self.driver.idle and bond.watchdog is None and not bond.promises:
             self._process.kill()
             if self._ordered_at is not None:
-                self._host.end(self._boot, REST_SECONDS)
+                self._host.end(self._boot, self._rest_seconds)
 
     def _alarm(self, wakes: int) -> None:
         if wakes == self._wakes:
@@ -206,6 +207,14 @@ class Agent:
         driver = self.driver
         bound = standing(self.settings, self.ground(), driver.bond, driver.memory, self._rosters, "")
         return bound.self_timeout_seconds
+
+    def feed_last(self) -> None:
+        """Later, when the last descriptor is closed, the kernel itself feeds the watchdog once more."""
+        self._host.arm(self._boot, POWER_OFF_SECONDS)
+        self._time.after(self._chance.random() * POWER_OFF_SECONDS, partial(self._host.feed, self._boot))
+        self._note(self._host.name, f"leaves its watchdog to run out in {POWER_OFF_SECONDS} s, and ends")
+        self._process.kill()
+        self._host.end(self._boot, self._rest_seconds)
 
     def reset(self, decision: Decision, bond: Bond) -> None:
         if self._decided == decision:

@@ -9,6 +9,7 @@ from pp_hostd.sim.mutants_of_days import (
     HELD_BY_ITSELF,
     IDS_RESTART,
     LABEL_CONDEMNS,
+    LENGTHENED_UNPROMISED,
     ONE_ACCUSER_CONDEMNS,
     OWN_READ_ONLY,
     PAIRS_ARE_ARMED,
@@ -113,6 +114,17 @@ def _shutdown_in_outage(names: Names) -> list[Trouble]:
     ]
 
 
+def _power_off(names: Names) -> list[Trouble]:
+    """Of one host it ends well, of the next it hangs, until the watchdog fires; both are requested."""
+    host, other, later = names[-1:], names[-2:-1], BEGIN + 20 * MINUTE
+    return [
+        Trouble(BEGIN, "shutdown", host, 15 * MINUTE),
+        Trouble(BEGIN + MINUTE, "request", host),
+        Trouble(later, "shutdown", other, 15 * MINUTE, 1.0),
+        Trouble(later + 10, "request", other),
+    ]
+
+
 def _expired_credentials(names: Names) -> list[Trouble]:
     """Of one host that runs, of one that is off meanwhile, and then of all together."""
     return [
@@ -137,6 +149,13 @@ ATTACK_DAYS = {
         5,
         _shutdown_in_outage,
         SHUTDOWN_WAITS,
+        everybody,
+    ),
+    "power-off": NamedDay(
+        "a host is powered off, and of another one the power-off hangs; both are requested",
+        5,
+        _power_off,
+        LENGTHENED_UNPROMISED,
         everybody,
     ),
     "expired-credentials": NamedDay(

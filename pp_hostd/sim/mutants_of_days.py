@@ -79,6 +79,18 @@ SHUTDOWN_WAITS = mutant(
     ("agent.shutdown:is_kernel_to_end", "now >= ordered_at + WITHDRAW_SECONDS", "False"),
 )
 
+LENGTHENED_UNPROMISED = mutant(
+    "a host that powers off gives its watchdog longer than it has promised",
+    5,
+    "",
+    (
+        "agent.plan:_power_off",
+        "max(promise.watchdog_timeout_seconds, POWER_OFF_SECONDS)",
+        "promise.watchdog_timeout_seconds",
+    ),
+    ("agent.shutdown:is_last_feeding", "promise.watchdog_timeout_seconds >= POWER_OFF_SECONDS", "True"),
+)
+
 OWN_READ_ONLY = mutant(
     "a host that the API refuses takes no peer's word that it is healthy",
     3,

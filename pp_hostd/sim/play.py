@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Callable
 
+from pp_hostd.agent.shutdown import POWER_OFF_SECONDS
 from pp_hostd.sim.attacks import Attacks
 from pp_hostd.sim.schedule import Schedule, Trouble
 from pp_hostd.sim.weather import Weather
@@ -18,6 +20,8 @@ STOPPED_SECONDS = 5.0
 LONGER_SECONDS = 20.0
 """By so much another T may exceed the shortest that is allowed."""
 CLOCK_STEP_SECONDS = 600.0
+REST_SECONDS = 3.0
+"""What a shutdown takes once the agent has ended."""
 SHUTDOWN_SECONDS = 30.0
 """No shutdown takes longer."""
 
@@ -80,11 +84,14 @@ class Play:
         time.after(trouble.seconds, host.power_on)
 
     def _shut_down(self, trouble: Trouble) -> None:
-        """By systemctl: off for so long, or a restart."""
+        """By systemctl: off for so long, or a restart. If it is bad enough, the rest hangs until the watchdog fires."""
         host, world = self._world.hosts[trouble.who[0]], self._world
-        host.off_until = world.time.now + trouble.seconds
-        world.disturbances.disturbed(host.name, SHUTDOWN_SECONDS)
-        world.shut_down(host.name, SHUTDOWN_SECONDS)
+        hangs = trouble.part >= 0.5
+        most_seconds = 2 * POWER_OFF_SECONDS + SHUTDOWN_SECONDS if hangs else SHUTDOWN_SECONDS
+        host.off_until = 0.0 if hangs else world.time.now + trouble.seconds
+        world.disturbances.disturbed(host.name, most_seconds)
+        rest_seconds = math.inf if hangs else REST_SECONDS
+        world.shut_down(host.name, most_seconds, powers_off=trouble.seconds > 0, rest_seconds=rest_seconds)
         world.time.after(trouble.seconds, host.power_on)
 
     def _reset_fails(self, trouble: Trouble) -> None:

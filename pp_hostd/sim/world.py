@@ -12,7 +12,7 @@ from pp_hostd.model.machine import Machine
 from pp_hostd.model.memory import Decision
 from pp_hostd.model.promise import GateKind
 from pp_hostd.model.settings import Settings
-from pp_hostd.sim.agent import REST_SECONDS, Agent
+from pp_hostd.sim.agent import Agent
 from pp_hostd.sim.api import SERVERS, Api, Client
 from pp_hostd.sim.cluster import PLAIN, Cluster
 from pp_hostd.sim.disturbance import Disturbances
@@ -113,8 +113,9 @@ class World:
         self.disturbances.api_changed()
         _, agent = self.agents.get(name, (None, None))
         if agent is not None and boot.watchdog_seconds is not None and boot.kubelet_since is not None:
-            # As if its T had been that of everybody.
+            # As if its T and W had been those of everybody.
             longer_seconds = boot.self_timeout_seconds - self.settings.agent.self_timeout_seconds
+            longer_seconds += 2 * max(0.0, boot.watchdog_seconds - self.settings.watchdog.timeout_seconds)
             isolation_seconds = agent.unproven_seconds - longer_seconds
             self.longest_isolation_seconds = max(self.longest_isolation_seconds, isolation_seconds)
         for processes in (self.agents, self.leaders):
@@ -154,16 +155,16 @@ class World:
             process.kill()
             self.time.after(RESTART_SECONDS, partial(self.start_agent, self.hosts[name]))
 
-    def shut_down(self, name: str, stuck_seconds: float) -> None:
-        """As systemd does it: everything is told to stop, and the host ends once its agent lets it."""
+    def shut_down(self, name: str, stuck_seconds: float, *, powers_off: bool, rest_seconds: float) -> None:
+        """As systemd does it: everything is told to stop, and the host ends so long after its agent."""
         host = self.hosts[name]
         boot, (_, agent) = host.boot, self.agents.get(name, (None, None))
         if boot is None:
             return
         if agent is None:
-            host.end(boot, REST_SECONDS)
+            host.end(boot, rest_seconds)
         else:
-            agent.shut_down()
+            agent.shut_down(powers_off=powers_off, rest_seconds=rest_seconds)
         self.time.after(stuck_seconds, lambda: self.on_stuck(name) if host.boot is boot else None)
 
     def promise_otherwise(self, name: str, self_timeout_seconds: float, *, restart: bool) -> None:

@@ -118,6 +118,14 @@ def test_stopped_it_withdraws_then_disarms() -> None:
     assert host.api.node is not None and host.api.node.agent == Withdrawn(BOOT)
 
 
+def test_powering_off_it_feeds_for_the_last_time_once_the_longer_watchdog_is_promised() -> None:
+    host = promised()
+    host.stopping = host.powering_off = True
+    host.run(3.0)
+    assert steps(host)[:2] == ["store Armed", "feed for the last time"]
+    assert "feed" not in host.acts[host.acts.index("feed for the last time") :]
+
+
 def test_a_dry_run_asks_its_peers_too() -> None:
     """Or it would say of every outage that this host would be reset."""
     settings = Settings(agent=replace(Settings().agent, mode="dry-run"))

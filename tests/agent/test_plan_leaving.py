@@ -10,11 +10,12 @@ import pytest
 
 from pp_hostd.agent.binding import after
 from pp_hostd.agent.plan import FREEING, plan
+from pp_hostd.agent.shutdown import POWER_OFF_SECONDS, is_last_feeding
 from pp_hostd.model.bond import Bond, Gate, StepFailed
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.ground import Ground
 from pp_hostd.model.memory import Missing
-from pp_hostd.model.promise import AgentRecord, GateClosed, GateKind, Withdrawn
+from pp_hostd.model.promise import AgentRecord, GateClosed, GateKind, WatchdogKind, Withdrawn
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.step import Disarm, LookAtNode, OpenGate, Step, Store, Wait
 from pp_hostd.model.written import Written
@@ -32,6 +33,7 @@ LEFT = replace(GROUND, electorate=electorate(1, "peer-1", "peer-2"))
 BY_HAND = replace(GROUND, opened_by="anna")
 
 Case = tuple[Ground, Settings]
+POWERING_OFF: Case = (replace(STOPPING, powering_off=True), SETTINGS)
 OPENING = [(IN_MAINTENANCE, SETTINGS), (ALONE, SETTINGS), (GROUND, DRY_RUN)]
 LEAVING = [*OPENING, (STOPPING, SETTINGS), (LEFT, SETTINGS)]
 opening = pytest.mark.parametrize("case", OPENING)
@@ -94,6 +96,31 @@ def test_a_watchdog_that_stays_armed_is_tried_again_after_a_pause(case: Case) ->
     found = step(still, case)
     assert isinstance(found, Wait) and found.reason.endswith("; nowayout")
     assert step(still, case, after_seconds=1) == Disarm()
+
+
+@pytest.mark.parametrize("written", [Written.DONE, Written.UNKNOWN])
+def test_a_host_that_powers_off_promises_a_longer_watchdog_and_keeps_that(written: Written) -> None:
+    lasting = replace(PROMISE, watchdog_timeout_seconds=POWER_OFF_SECONDS)
+    assert step(PROMISED, POWERING_OFF) == Store(lasting, node(2, PROMISE))
+    kept = stored(PROMISED, lasting, written)
+    assert is_last_feeding(POWERING_OFF[0], kept) is (written is Written.DONE)
+    assert not isinstance(step(kept, POWERING_OFF), (Store, Disarm))
+
+
+def test_a_watchdog_that_is_longer_than_a_power_off_needs_is_kept_as_it_is() -> None:
+    longest = replace(PROMISED, stored=replace(PROMISE, watchdog_timeout_seconds=2.0 * POWER_OFF_SECONDS))
+    assert isinstance(step(longest, POWERING_OFF), Wait)
+
+
+def test_only_a_promise_that_stands_and_has_a_watchdog_is_kept_in_a_power_off() -> None:
+    closed = booted(node(record=CLOSED), watchdog=WATCHDOG)
+    assert step(closed, POWERING_OFF) == Disarm()
+    for seconds in (10.0, POWER_OFF_SECONDS):
+        promise = replace(PROMISE, watchdog=WatchdogKind.SOFTWARE_ONLY, watchdog_timeout_seconds=seconds)
+        software = replace(PROMISED, stored=promise)
+        assert step(software, POWERING_OFF) == Store(Withdrawn(BOOT), node(2, PROMISE))
+        assert not is_last_feeding(POWERING_OFF[0], software)
+    assert not is_last_feeding(STOPPING, PROMISED) and not is_last_feeding(POWERING_OFF[0], PROMISED)
 
 
 @leaving

@@ -24,7 +24,7 @@ UNLOOKED = Bond(PROMISED.boot, Gate.OPEN, PROMISED.watchdog)
         ("No jobs running.\n", None),
         ("1234 poweroff.target stop waiting\n", None),
         ("1234 poweroff.target start waiting\n", Shutdown.POWER_OFF),
-        ("1234 halt.target start waiting\n", Shutdown.POWER_OFF),
+        ("1234 halt.target start waiting\n", Shutdown.HALT),
         ("  12 reboot.target start waiting\n", Shutdown.RESTART),
         ("   1 other.service stop running\n  12 kexec.target start waiting\n", Shutdown.RESTART),
     ],

@@ -13,6 +13,7 @@ from typing import Callable
 
 from pp_hostd.agent.binding import standing
 from pp_hostd.agent.driver import Driver, News
+from pp_hostd.agent.shutdown import POWER_OFF_SECONDS
 from pp_hostd.model.answer import Answer, Health
 from pp_hostd.model.bond import Bond, Gate, GateOpened, Look, StoreEnded, WatchdogArmed, WatchdogDisarmed
 from pp_hostd.model.condemnation import NotRequested
@@ -107,6 +108,7 @@ class VirtualHost:
     roster: int = 1
     maintenance: Maintenance | None = None
     stopping: bool = False
+    powering_off: bool = False
     enrolled_before: bool = True
     watchdog: WatchdogArmed | None = None
     acts: list[str] = field(default_factory=list)
@@ -138,6 +140,7 @@ class VirtualHost:
             machine=self.machine,
             maintenance=self.maintenance,
             stopping=self.stopping,
+            powering_off=self.powering_off,
             enrolled_before=self.enrolled_before,
         )
 
@@ -202,6 +205,11 @@ class VirtualHost:
         assert self._read_well_at >= self._shown_at, "a proof begun after the look"
         self.watchdog = WATCHDOG
         self._news.append(WATCHDOG)
+
+    def feed_last(self) -> None:
+        self.acts.append("feed for the last time")
+        promise = self.api.node.agent if self.api.node is not None else None
+        assert isinstance(promise, Armed) and promise.watchdog_timeout_seconds >= POWER_OFF_SECONDS, "promised before"
 
     def disarm(self) -> None:
         self.acts.append("disarm")

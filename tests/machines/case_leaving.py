@@ -1,8 +1,9 @@
-"""A healthy host that is shut down on purpose: the promise is withdrawn first, and no watchdog fires."""
+"""A healthy host that is shut down on purpose: no watchdog fires, and a promise stands only for a host that is off."""
 
 from __future__ import annotations
 
-from pp_hostd.model.promise import GateClosed, Withdrawn
+from pp_hostd.agent.shutdown import POWER_OFF_SECONDS
+from pp_hostd.model.promise import Armed, GateClosed, Withdrawn
 from tests.machines.bed import Bed, Plan
 from tests.machines.debian import NEWEST
 from tests.machines.image import image
@@ -32,12 +33,13 @@ def test_a_reboot_withdraws_the_promise_and_the_host_comes_back_armed(bed: Bed) 
     assert not guest.was_reset_by_watchdog()
 
 
-def test_a_host_that_is_switched_off_withdraws_its_promise(bed: Bed) -> None:
+def test_a_host_that_is_switched_off_keeps_its_promise_and_stays_off(bed: Bed) -> None:
     (guest,) = bed.gather({"off": Plan()}, OTHERS)
     bed.start_armed(guest)
     guest.run(later("poweroff"))
     eventually(lambda: guest.qmp.events("SHUTDOWN"), "it is off", LEAVE_SECONDS)
-    assert isinstance(bed.record(guest), Withdrawn)
+    promise = bed.record(guest)
+    assert isinstance(promise, Armed) and promise.watchdog_timeout_seconds == POWER_OFF_SECONDS
     assert not guest.was_reset_by_watchdog()
 
 

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from pp_hostd.agent.shutdown import POWER_OFF_SECONDS
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.promise import Armed, Withdrawn
 from tests.harness.bed.host import Design, Host
@@ -93,13 +94,51 @@ def test_a_shutdown_of_the_system_ends_as_ordered_though_the_promise_can_t_be_wi
     assert host.await_down()["how"] == how
     assert not is_disarmed(host)
     assert promised_seconds(stage, host) == SELF_TIMEOUT_SECONDS
-    assert any("could not be withdrawn within 5 s" in line for line in host.journal())
+    assert any("could neither be prolonged nor withdrawn within 5 s" in line for line in host.journal())
 
 
-def test_a_shutdown_of_the_system_in_which_the_promise_is_withdrawn_is_left_to_systemd(stage: Stage) -> None:
+POWER_OFF = "if [ $1 = show ]; then echo 0; else echo 12 poweroff.target start waiting; fi"
+"""As systemd says it that leaves the watchdog alone."""
+
+
+def test_a_host_that_powers_off_keeps_its_promise_and_leaves_the_rest_to_systemd_and_the_watchdog(
+    stage: Stage,
+) -> None:
     host, *_ = stage.hosts(3)
     stage.alter(host)
-    order_shutdown(host, "poweroff.target")
+    answer_systemctl(host, POWER_OFF)
+    host.stop_agent()
+    eventually(lambda: agent_has_ended(host), "the agent ends")
+    record = stage.record(host)
+    assert isinstance(record, Armed) and record.watchdog_timeout_seconds == POWER_OFF_SECONDS
+    touched = [event["event"] for event in host.watchdog("open", "settimeout", "feed", "magic", "disabled")]
+    assert touched[-1] == "settimeout"
+    assert host.watchdog("settimeout")[-1]["granted_seconds"] == POWER_OFF_SECONDS
+    assert host.is_up()
+
+
+def test_a_watchdog_that_takes_no_longer_timeout_is_disarmed_in_a_power_off(stage: Stage) -> None:
+    host, *_ = stage.hosts(3)
+    host.kill()
+    stage.alter(host)
+    host.design = Design(watchdog={"granted_seconds": 2})
+    stage.bed.boot(host.name)
+    eventually(lambda: stage.is_well(host), "it is well")
+    host.design = Design()
+    answer_systemctl(host, POWER_OFF)
+    host.stop_agent()
+    eventually(lambda: agent_has_ended(host), "the agent ends")
+    assert stage.record(host) == Withdrawn(host.boot_id)
+    assert is_disarmed(host)
+
+
+@pytest.mark.parametrize("target", ["reboot.target", "halt.target", "poweroff.target"])
+def test_any_other_shutdown_withdraws_and_so_does_a_power_off_where_systemd_may_feed_the_watchdog(
+    stage: Stage, target: str
+) -> None:
+    host, *_ = stage.hosts(3)
+    stage.alter(host)
+    order_shutdown(host, target)
     host.stop_agent()
     eventually(lambda: agent_has_ended(host), "the agent ends")
     assert stage.record(host) == Withdrawn(host.boot_id)

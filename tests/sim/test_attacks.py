@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pp_hostd.agent.shutdown import POWER_OFF_SECONDS
 from pp_hostd.kube.resources import NODES
 from pp_hostd.model.condemnation import Condemned, NotRequested
 from pp_hostd.model.keys import EXTERNAL_REMEDIATION
@@ -90,11 +91,18 @@ def test_a_host_without_power_stays_off() -> None:
     assert story.said("node-5", "boots", after=15.0) == [75.0]
 
 
-def test_a_host_that_is_shut_down_withdraws_first_and_stays_off() -> None:
-    story = Story(Trouble(15.0, "shutdown", X, 60.0), until=80.0)
+def test_a_host_that_is_powered_off_keeps_its_promise_with_a_longer_watchdog_and_stays_off() -> None:
+    power_off = Trouble(15.0, "shutdown", X, 60.0)
+    story = Story(power_off, until=80.0)
     assert 15.0 < story.said("node-5", "is down: it is shut down")[0] < 20.0
     assert story.said("node-5", "boots", after=15.0) == [75.0]
-    assert isinstance(Story(Trouble(15.0, "shutdown", X, 60.0), until=70.0).node.agent, Withdrawn)
+    assert Story(power_off, until=70.0).promise.watchdog_timeout_seconds == POWER_OFF_SECONDS
+
+
+def test_a_power_off_that_hangs_is_ended_by_the_watchdog_within_twice_its_timeout() -> None:
+    story = Story(Trouble(15.0, "shutdown", X, 60.0, 1.0), until=15.0 + 2 * POWER_OFF_SECONDS + 1)
+    (down_at,) = story.said("node-5", "is down: its watchdog fired")
+    assert down_at > 15.0 + POWER_OFF_SECONDS
 
 
 def test_a_host_that_is_shut_down_in_an_outage_ends_with_its_promise() -> None:
@@ -103,8 +111,10 @@ def test_a_host_that_is_shut_down_in_an_outage_ends_with_its_promise() -> None:
     assert story.promise
 
 
-def test_a_restart_comes_back() -> None:
-    assert Story(Trouble(15.0, "shutdown", X), until=80.0).said("node-5", "boots", after=15.0)
+def test_a_restart_withdraws_first_and_comes_back() -> None:
+    restart = Trouble(15.0, "shutdown", X)
+    assert isinstance(Story(restart, until=19.0).node.agent, Withdrawn)
+    assert Story(restart, until=80.0).said("node-5", "boots", after=15.0)
 
 
 def test_a_host_whose_credential_has_ended_is_refused_until_it_gets_another() -> None:

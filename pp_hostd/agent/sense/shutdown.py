@@ -16,12 +16,14 @@ class Shutdown(enum.Enum):
     """How the kernel is to end."""
 
     POWER_OFF = "power-off"
+    HALT = "halt"
+    """A halted kernel would be reset by the watchdog that it no longer feeds: the agent itself powers off instead."""
     RESTART = "restart"
 
 
 TARGETS = {
     "poweroff.target": Shutdown.POWER_OFF,
-    "halt.target": Shutdown.POWER_OFF,  # a halted kernel would be reset by the watchdog that it no longer feeds
+    "halt.target": Shutdown.HALT,
     "reboot.target": Shutdown.RESTART,
     "kexec.target": Shutdown.RESTART,
 }
@@ -29,8 +31,16 @@ TARGETS = {
 
 def shutdown_jobs() -> str:
     """What systemd says about the jobs that end a system; empty where it says nothing. May take SYSTEMCTL_SECONDS."""
+    return _said(*COMMAND, *TARGETS)
+
+
+def runtime_watchdog() -> str:
+    """RuntimeWatchdogSec=, as systemd says it; empty where it says nothing."""
+    return _said("systemctl", "show", "--property=RuntimeWatchdogUSec", "--value")
+
+
+def _said(*command: str) -> str:
     try:
-        command = [*COMMAND, *TARGETS]
         return subprocess.run(command, capture_output=True, text=True, timeout=SYSTEMCTL_SECONDS, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return ""
