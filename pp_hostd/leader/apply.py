@@ -37,6 +37,7 @@ from pp_hostd.model.remedy import (
     Inspect,
     Inspected,
     MarkFreeing,
+    NoteRequest,
     Recreate,
     Remedy,
     RemedyEnded,
@@ -98,6 +99,7 @@ class Apply:
             Complete: self._complete,
             SetUnknown: self._set_unknown,
             Clear: self._clear,
+            NoteRequest: self._note_request,
             Uncordon: self._uncordon,
             DropBackup: self._drop_backup,
             SwitchOff: self._switch_off,
@@ -158,6 +160,9 @@ class Apply:
     async def _mark_freeing(self, step: MarkFreeing) -> str:
         change = partial(node_writes.mark_freeing, condemnation_id=step.id, out_of_service=step.out_of_service)
         return await self._change_node(step.node, step.uid, step.resource_version, change)
+
+    async def _note_request(self, step: NoteRequest) -> str:
+        return await self._change_node(step.node, step.uid, step.resource_version, node_writes.note_request)
 
     async def _uncordon(self, step: Uncordon) -> str:
         return await self._change_node(step.node, step.uid, None, node_writes.uncordon)

@@ -19,6 +19,7 @@ from pp_hostd.model.keys import (
     FREEING,
     OUT_OF_SERVICE,
     REPLACES,
+    REQUESTED_AGAIN,
 )
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.node import condemned_taint, freeing_marker
@@ -42,10 +43,16 @@ def mark_freeing(node: Json, condemnation_id: int, *, out_of_service: bool) -> J
     return _patch(node, annotations=freeing_marker(condemnation_id)["annotations"], taints=taints)
 
 
+def note_request(node: Json) -> Json:
+    """The note that remediation was requested again after what this Node was freed for."""
+    freed = _part(node, "metadata", "annotations").get(FREED, "")
+    return _patch(node, annotations={REQUESTED_AGAIN: freed}, taints=_taints(node))
+
+
 def uncordon(node: Json) -> Json:
     """Without our marks. Only with the marker on it is the out-of-service taint ours."""
     present = _part(node, "metadata", "annotations")
-    annotations = {key: None for key in (FREEING, CONFIRMED_DEAD, CORDONED) if key in present}
+    annotations = {key: None for key in (FREEING, CONFIRMED_DEAD, CORDONED, REQUESTED_AGAIN) if key in present}
     ours = {CONDEMNED, OUT_OF_SERVICE} if FREEING in present else {CONDEMNED}
     taints = [taint for taint in _taints(node) if taint.get("key") not in ours]
     spec = {"unschedulable": None} if CORDONED in present else {}

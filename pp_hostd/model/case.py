@@ -24,6 +24,7 @@ class Awaited(enum.Enum):
 
     OFF = "the host is off"
     ON = "the host is back"
+    READY = "the Node of a host that is back is Ready"
     ACKNOWLEDGED = "at least half of the nodes know"
     FREED = "a remediation's attempt is carried out"
     RECOVERED = "the node is well again after it"

@@ -11,7 +11,7 @@ from pp_hostd.model.bare_metal_host import BareMetalHost
 from pp_hostd.model.budget import Budget
 from pp_hostd.model.confirmation import Confirmation, parse_confirmation
 from pp_hostd.model.control import Control
-from pp_hostd.model.keys import CONFIRMED_DEAD, CORDONED, FREED, OUT_OF_SERVICE, PAUSED_NODE, REPLACES
+from pp_hostd.model.keys import CONFIRMED_DEAD, CORDONED, FREED, OUT_OF_SERVICE, PAUSED_NODE, REPLACES, REQUESTED_AGAIN
 from pp_hostd.model.machine import Machine, machine_of_node
 from pp_hostd.model.machine_host import NO_HOST, MachineHost
 from pp_hostd.model.node import Node, parse_node
@@ -26,7 +26,8 @@ CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kube
 class NodeSeen:
     """A Node; `subject` is the machine that it names. `freed` and `confirmed` are None where nothing is. `replaces` is
     the uid of the Node that somebody else replaced by it, once it has what that one had; empty if none. `conditioned`:
-    it has a Ready condition, whatever that says. `stretch` changes whenever the watch has shown that another promise
+    it has a Ready condition, whatever that says. `requested_again`: a leader has noted that remediation was requested
+    again before the host was back. `stretch` changes whenever the watch has shown that another promise
     binds the host than before, or that its Node got or lost the taint, and when it had to begin again: with the same
     one there was no gap."""
 
@@ -42,13 +43,20 @@ class NodeSeen:
     finalizers: tuple[str, ...] = ()
     ready: bool = False
     conditioned: bool = True
+    requested_again: bool = False
     stretch: int = field(default=0, compare=False)
 
     @property
     def marked(self) -> bool:
         """Whether it bears what the leader puts on the Node of a condemned machine, and takes away again."""
         node = self.node
-        return node.tainted or node.freeing is not None or self.cordoned_by_us or self.confirmed is not None
+        condemned = node.tainted or node.freeing is not None or self.cordoned_by_us
+        return condemned or self.confirmed is not None or self.requested_again
+
+    @property
+    def away(self) -> bool:
+        """Whether the host was freed, and neither its agent nor its kubelet has come back since."""
+        return isinstance(self.freed, int) and self.node.agent is None and not self.ready
 
 
 @frozen
@@ -161,6 +169,7 @@ def _node_seen(node: Node, fields: Fields, machines: str) -> NodeSeen:
         finalizers=tuple(str(each)[:100] for each in metadata.elements("finalizers")),
         ready=any(_is_ready(each) for each in conditions),
         conditioned=any(isinstance(each, dict) and each.get("type") == "Ready" for each in conditions),
+        requested_again=REQUESTED_AGAIN in annotations,
     )
 
 

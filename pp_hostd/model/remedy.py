@@ -152,6 +152,15 @@ class Clear:
 
 
 @frozen
+class NoteRequest:
+    """Note on the Node that remediation is requested again, before its host is back."""
+
+    node: str
+    uid: str
+    resource_version: str
+
+
+@frozen
 class Uncordon:
     """Take all our marks off the Node."""
 
@@ -282,6 +291,7 @@ Remedy = Union[
     Complete,
     SetUnknown,
     Clear,
+    NoteRequest,
     Uncordon,
     DropBackup,
     SwitchOff,

@@ -294,7 +294,7 @@ class Power:
         unit="seconds",
         allowed=Number(10, 86400),
         consequence="The Machine of a host that has not come back so long after it may is deleted, if its owner makes "
-        "new ones.",
+        "new ones. Without power cycles, a request that is made before a freed host is back waits for so long.",
     )
     fallback: bool = setting(
         False,

@@ -13,6 +13,7 @@ from pp_hostd.sim.mutants_of_days import (
     ONE_ACCUSER_CONDEMNS,
     OWN_READ_ONLY,
     PAIRS_ARE_ARMED,
+    REQUESTED_EARLY,
     SHUTDOWN_WAITS,
     UNBUDGETED,
     VANISHED_CONDEMNS,
@@ -74,6 +75,17 @@ def _annotation_removed(names: Names) -> list[Trouble]:
 def _rolling_fault(names: Names) -> list[Trouble]:
     """A health check that is wrong about one node after the other."""
     return [Trouble(BEGIN + number * 2 * MINUTE, "request", (name,)) for number, name in enumerate(names)]
+
+
+def _asks_again(names: Names) -> list[Trouble]:
+    """A health check has no patience, and another one a minute's."""
+    first, second = names[-1:], names[-2:-1]
+    return [
+        Trouble(BEGIN, "somebody asks again", first, 0.0),
+        Trouble(BEGIN, "power stays off", first, 5 * MINUTE),
+        Trouble(BEGIN + 8 * MINUTE, "somebody asks again", second, MINUTE),
+        Trouble(BEGIN + 8 * MINUTE, "power stays off", second, 5 * MINUTE),
+    ]
 
 
 def _node_with_finalizers(names: Names) -> list[Trouble]:
@@ -204,6 +216,13 @@ ATTACK_DAYS = {
         UNBUDGETED,
         lambda names: names[BUDGET:],
         Cluster(resets_per_hour=Settings.leader.resets_per_hour),
+    ),
+    "asks-again": NamedDay(
+        "health checks request again, at once or after a minute, while a host is off",
+        5,
+        _asks_again,
+        REQUESTED_EARLY,
+        everybody,
     ),
     "node-with-finalizers": NamedDay(
         "a host is requested whose Node has finalizers", 5, _node_with_finalizers, FINALIZERS_LATE, everybody

@@ -1,4 +1,4 @@
-"""A kubelet: it renews its Lease and reports its boot, and starts workloads once a gate or a taint no longer keeps it.
+"""A kubelet: it renews its Lease, reports its boot as Ready, and starts workloads once no gate or taint keeps it.
 
 Under a `taint` gate its first look is no older than its report: of one that is stale, nothing is promised.
 """
@@ -47,7 +47,9 @@ class Kubelet:
         self._api.leases[name] = f"{self._time.now:.3f}"
         node = self._api.if_there(as_it_is, NODES, "", name)
         if node is not None and node.get("status", {}).get("nodeInfo", {}).get("bootID") != self._boot.id:
-            self._api.patch(NODES, "", name, {"status": {"nodeInfo": {"bootID": self._boot.id}}}, "status")
+            ready = {"type": "Ready", "status": "True"}
+            status = {"status": {"nodeInfo": {"bootID": self._boot.id}, "conditions": [ready]}}
+            self._api.patch(NODES, "", name, status, "status")
 
     def _is_kept_away(self) -> bool:
         """A Node that is missing is the leader's to make anew."""

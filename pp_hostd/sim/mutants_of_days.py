@@ -105,6 +105,13 @@ UNBUDGETED = mutant(
     ("leader.plan.allowance:Allowance.held", "if not self.left:", "if False:"),
 )
 
+REQUESTED_EARLY = mutant(
+    "a request that is made before a freed host is back is carried out",
+    16,
+    "",
+    ("leader.plan.poison_pill:_remedied", "held_until_back(view, machine, seen) if begins else None", "None"),
+)
+
 FINALIZERS_LATE = mutant(
     "a Node with finalizers is refused only when it would be deleted",
     12,

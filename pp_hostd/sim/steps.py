@@ -34,6 +34,7 @@ from pp_hostd.model.remedy import (
     Inspected,
     Inspection,
     MarkFreeing,
+    NoteRequest,
     Recreate,
     Remedy,
     RemedyNews,
@@ -114,6 +115,8 @@ class Steps:
         if isinstance(remedy, MarkFreeing):
             mark = partial(node_writes.mark_freeing, condemnation_id=remedy.id, out_of_service=remedy.out_of_service)
             return self._change_node(node, remedy.uid, remedy.resource_version, mark, frees=True)
+        if isinstance(remedy, NoteRequest):
+            return self._change_node(node, remedy.uid, remedy.resource_version, node_writes.note_request)
         if isinstance(remedy, Uncordon):
             return self._change_node(node, remedy.uid, None, node_writes.uncordon)
         if isinstance(remedy, Complete):

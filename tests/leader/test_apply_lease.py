@@ -21,6 +21,7 @@ from pp_hostd.model.remedy import (
     FreeWorkloads,
     HandOver,
     MarkFreeing,
+    NoteRequest,
     Recreate,
     Remedy,
     StoreBackup,
@@ -39,6 +40,7 @@ DELETE = DeleteNode("worker", "uid", "1")
 WRITES: dict[str, Callable[[Json], Remedy]] = {
     "cordon": lambda node: Cordon(node["metadata"]["name"], uid_of(node), version_of(node), 7),
     "mark": lambda node: MarkFreeing(node["metadata"]["name"], uid_of(node), version_of(node), 7, False),
+    "note": lambda node: NoteRequest(node["metadata"]["name"], uid_of(node), version_of(node)),
     "delete": lambda node: DeleteNode(node["metadata"]["name"], uid_of(node), version_of(node)),
     "uncordon": lambda node: Uncordon(node["metadata"]["name"], uid_of(node)),
     "complete": lambda node: Complete(backup_of(node), uid_of(node)),

@@ -13,7 +13,17 @@ from pp_hostd.leader.observe import Kind
 from pp_hostd.model.condemnation import NotRequested, parse_condemnation
 from pp_hostd.model.keys import CONFIRMED_DEAD
 from pp_hostd.model.observed import NodeSeen, parse_node_seen
-from pp_hostd.model.remedy import Complete, Cordon, DeleteNode, MarkFreeing, Recreate, Remedy, SetUnknown, Uncordon
+from pp_hostd.model.remedy import (
+    Complete,
+    Cordon,
+    DeleteNode,
+    MarkFreeing,
+    NoteRequest,
+    Recreate,
+    Remedy,
+    SetUnknown,
+    Uncordon,
+)
 from pp_hostd.model.written import Written
 from tests.agent.objects import Home
 from tests.contract.objects import annotate, annotations_of, sample, uid_of, version_of
@@ -26,6 +36,7 @@ CONDITIONAL: dict[str, Step] = {
     "cordon": lambda node: Cordon(node["metadata"]["name"], uid_of(node), version_of(node), 7),
     "mark": lambda node: MarkFreeing(node["metadata"]["name"], uid_of(node), version_of(node), 7, out_of_service=True),
     "unknown": lambda node: SetUnknown(node["metadata"]["name"], uid_of(node), version_of(node)),
+    "note": lambda node: NoteRequest(node["metadata"]["name"], uid_of(node), version_of(node)),
     "delete": lambda node: DeleteNode(node["metadata"]["name"], uid_of(node), version_of(node)),
 }
 ON_THE_PRESENT_VERSION: dict[str, Step] = {
@@ -103,8 +114,9 @@ async def test_uncordoned_the_node_is_as_it_was(hands: Hands, client: ApiClient,
     before = await cordoned(hands, client, unique)
     await hands.done(CONDITIONAL["mark"](before))
     await client.patch(NODES, unique, annotate(**{CONFIRMED_DEAD: "a word"}))
+    await hands.done(CONDITIONAL["note"](await client.get(NODES, unique)))
     marked = await seen(client, unique)
-    assert (marked.node.freeing, marked.out_of_service) == (7, True)
+    assert (marked.node.freeing, marked.out_of_service, marked.requested_again) == (7, True, True)
     await hands.done(Uncordon(unique, uid_of(before)))
     now = await seen(client, unique)
     assert not now.marked and not now.out_of_service and not now.node.unschedulable

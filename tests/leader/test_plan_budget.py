@@ -9,11 +9,13 @@ import pytest
 
 from pp_hostd.model.budget import Beginning, Budget, parse_budget
 from pp_hostd.model.case import Stage
-from pp_hostd.model.keys import AGENT, BUDGET, GRANT
+from pp_hostd.model.confirmation import Confirmation
+from pp_hostd.model.keys import AGENT, BUDGET, CONFIRMED_DEAD, GRANT
 from pp_hostd.model.remedy import Clear, Condemn, Cordon, DeleteNode, Inspect, SpendBudget, SwitchOff, SwitchOn
 from pp_hostd.model.settings import Leader, Settings
 from pp_hostd.model.written import Written
 from tests.leader.power.powered import SETTINGS, Bmc, PoweredWorld
+from tests.leader.virtual_cluster import SINCE
 from tests.leader.virtual_host import HOST, World
 
 NOW = 1_800_000_000
@@ -162,6 +164,7 @@ def test_a_node_that_was_freed_and_is_not_back_costs_nothing() -> None:
     request(world, HOST)
     world.run(world.given_back)
     request(world, HOST)
+    world.annotate_node(HOST, **{CONFIRMED_DEAD: Confirmation("ann", SINCE, None).render()})
     world.run(lambda: len(world.steps(DeleteNode)) == 2)
     assert len(stored(world).beginnings) == 1
 

@@ -119,10 +119,10 @@ def test_a_plan_is_due_after_a_while_even_if_nothing_else_is() -> None:
 def test_a_node_that_was_freed_and_has_not_come_back_needs_no_wait() -> None:
     world = requested()
     world.run(world.given_back)
-    world.request()
-    requested_at = world.now
+    world.condemn()
+    condemned_at = world.now
     world.run(lambda: len(world.steps(DeleteNode)) == 2)
-    assert world.now == requested_at
+    assert world.now == condemned_at
     assert "the host has not come back" in world.course()
 
 

@@ -178,7 +178,7 @@ def freed() -> World:
     world = World()
     world.request()
     world.run(world.given_back)
-    world.request()
+    world.condemn()
     return world
 
 

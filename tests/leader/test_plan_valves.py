@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from pp_hostd.model.case import Stage
-from pp_hostd.model.keys import AGENT, PAUSED_MACHINE, PAUSED_NODE, SKIP_REMEDIATION
+from pp_hostd.model.confirmation import Confirmation
+from pp_hostd.model.keys import AGENT, CONFIRMED_DEAD, PAUSED_MACHINE, PAUSED_NODE, SKIP_REMEDIATION
 from pp_hostd.model.remedy import AskPeers, Condemn, DeleteNode, DropBackup, HandOver, SpendBudget
 from pp_hostd.model.settings import Leader, Settings
+from tests.leader.virtual_cluster import SINCE
 from tests.leader.virtual_host import HOST, World
 
 PAUSE = '{"v": 1, "who": "ann", "when": "2026-03-01T00:00:00Z", "why": "new switches"}'
@@ -168,6 +170,7 @@ def test_a_control_plane_node_that_has_not_come_back_does_not_stand_in_its_own_w
     world = control_plane(3, 1)
     world.run(world.given_back)
     world.request()
+    world.annotate_node(HOST, **{CONFIRMED_DEAD: Confirmation("ann", SINCE, None).render()})
     world.run(lambda: len(world.steps(DeleteNode)) == 2)
 
 

@@ -40,6 +40,7 @@ from pp_hostd.model.remedy import (
     Inspected,
     Inspection,
     MarkFreeing,
+    NoteRequest,
     Recreate,
     Remedy,
     RemedyEnded,
@@ -90,6 +91,7 @@ class VirtualCluster:
             DeleteNode: self._delete_node,
             Condemn: self._condemn,
             Clear: self._clear,
+            NoteRequest: self._note_request,
             Uncordon: self._uncordon,
             Complete: self._complete,
             SetUnknown: self._set_unknown,
@@ -247,6 +249,9 @@ class VirtualCluster:
     def _clear(self, step: Clear) -> None:
         self._change_machine(step, NotRequested(step.last_id))
 
+    def _note_request(self, step: NoteRequest) -> None:
+        self.api.patch("nodes", step.node, node_writes.note_request(self._current(step)))
+
     def _uncordon(self, step: Uncordon) -> None:
         node = self.api.matching("nodes", step.node, step.uid)
         self.api.patch("nodes", step.node, node_writes.uncordon(node))
@@ -329,7 +334,7 @@ class VirtualCluster:
         if "deletionTimestamp" in metadata and not metadata.get("finalizers"):
             self.api.put(kind, name, None)
 
-    def _current(self, remedy: Cordon | MarkFreeing | DeleteNode | SetUnknown) -> Json:
+    def _current(self, remedy: Cordon | MarkFreeing | DeleteNode | SetUnknown | NoteRequest) -> Json:
         return self.api.matching("nodes", remedy.node, remedy.uid, remedy.resource_version)
 
     def _store(self, name: str, data: Json, version: str | None) -> None:

@@ -32,11 +32,12 @@ from pp_hostd.model.remedy import (
     RemedyNews,
 )
 from pp_hostd.model.settings import Settings
-from tests.leader.virtual_cluster import VirtualCluster
+from tests.leader.virtual_cluster import SINCE, VirtualCluster
 
 HOST = "x"
 PEERS = ("a", "b", "c", "d")
 MACHINE_OF_NODE = "machine.openshift.io/machine"
+OTHERS_ID = 7
 LABELS = {"zone": "north", "kubernetes.io/hostname": "x"}
 TAINT = {"key": "dedicated", "value": "storage", "effect": "NoSchedule"}
 SPEC = {"podCIDRs": ["10.0.0.0/24"], "providerID": "metal://x"}
@@ -170,7 +171,17 @@ class World(VirtualCluster):
             metadata = {"name": HOST, "labels": {"kubernetes.io/hostname": "x"}}
             self.api.put("nodes", HOST, {"metadata": metadata, "status": status})
 
+    def kubelet_reports(self, ready: bool = True) -> None:
+        """On the Node that there is."""
+        status = {"conditions": [{"type": "Ready", "status": str(ready)}]}
+        self.api.patch("nodes", HOST, {"status": status})
+
     # What others do
+
+    def condemn(self) -> None:
+        """As another leader did."""
+        metadata = Condemned(OTHERS_ID, SINCE).render()
+        self.api.patch(self.api.machine_kind, self.subject, {"metadata": metadata})
 
     def request(self, subject: str = "") -> None:
         super().request(subject or self.subject)

@@ -19,6 +19,7 @@ from pp_hostd.leader.plan.memory import awaiting, counted, learned, sighted, unb
 from pp_hostd.leader.plan.poison_pill import poisoned, trouble_with
 from pp_hostd.leader.plan.power_cycle import awaited, is_never_off, own_backup, power_cycled, requested_off, switched_on
 from pp_hostd.leader.plan.power_trouble import host_trouble, unfit, without_host
+from pp_hostd.leader.plan.requested_again import awaited_return
 from pp_hostd.leader.plan.targets import Target, targets
 from pp_hostd.leader.plan.valves import Valves, begun
 from pp_hostd.leader.plan.view import View
@@ -76,7 +77,7 @@ def _view(
     view = View(settings, observed, electorates, term, case, target.node, target.machine, now, target.host)
     if view.condemned is not None or view.request is not None:  # begun: another remediation is counted again
         case = replace(case, counted=None)
-    view = replace(view, case=awaiting(case, awaited(view), now))
+    view = replace(view, case=awaiting(case, awaited(view) or awaited_return(view), now))
     if is_never_off(view):
         view = replace(view, case=replace(view.case, fell_back=True, failures=0, not_before_at=0.0))
     return view

@@ -5,6 +5,7 @@ It is derived from what stands in the cluster alone (a backup without its Node, 
 
 from __future__ import annotations
 
+from pp_hostd.leader.plan.requested_again import request_over
 from pp_hostd.leader.plan.view import View
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.case import Course, Stage
@@ -25,7 +26,7 @@ def given_back(view: View) -> Course | None:
         return _after_others(view, stored, backup) if backup.early else _after_deletion(view, stored, backup)
     if seen is not None and seen.node.freeing is not None:
         return _after_marker(view, seen)
-    return _lifted(view, seen)
+    return request_over(view) or _lifted(view, seen)
 
 
 def _after_deletion(view: View, stored: BackupSeen, backup: Backup) -> Course:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pp_hostd.leader.plan.certainty import LOOK_AGAIN_SECONDS, certain, refusal
 from pp_hostd.leader.plan.freeing import undeletable
 from pp_hostd.leader.plan.giving_back import given_back
+from pp_hostd.leader.plan.requested_again import held_until_back
 from pp_hostd.leader.plan.valves import Valves, begun, paused
 from pp_hostd.leader.plan.view import View
 from pp_hostd.model.case import Course, Stage
@@ -101,10 +102,13 @@ def _readable(view: View, machine: Machine, seen: NodeSeen | None) -> str:
 
 
 def _remedied(view: View, machine: Machine, seen: NodeSeen, valves: Valves) -> Course:
+    begins = not isinstance(machine.condemnation, Condemned) and not begun(seen)
+    too_early = held_until_back(view, machine, seen) if begins else None
+    if too_early is not None:
+        return too_early
     order = paused(view)
     if order:
         return view.waits(Stage.HELD, order)
-    begins = not isinstance(machine.condemnation, Condemned) and not begun(seen)
     held = valves.held(view) if begins else None
     if held is not None:
         return held

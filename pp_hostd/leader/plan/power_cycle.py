@@ -20,7 +20,6 @@ from pp_hostd.model.case import Awaited, Course, Stage
 from pp_hostd.model.condemnation import NotRequested, Requested, last_id
 from pp_hostd.model.keys import CONDEMNATION_ID, NAMESPACE, backup_name
 from pp_hostd.model.machine import Machine
-from pp_hostd.model.machine_host import Claim
 from pp_hostd.model.record import MAX_COUNT, Unreadable
 from pp_hostd.model.remedy import (
     Clear,
@@ -321,7 +320,7 @@ def _awaited_back(view: View, host: BareMetalHost, valves: Valves) -> Course | N
     asked = machine is not None and isinstance(machine.condemnation, Requested)
     if others:
         return view.refuses(f"waits until BareMetalHost {host.subject} is on, and {others}")
-    if lacks == _READY and not asked and _is_claimed(view):
+    if lacks == _READY and not asked and view.is_claimed:
         return _drop(view, "its host and its Node are back, and its remediation object waits until that is Ready")
     if view.now < due_at:
         meanwhile = "; what is requested meanwhile begins no second power cycle" if asked else ""
@@ -337,11 +336,6 @@ def _awaited_back(view: View, host: BareMetalHost, valves: Valves) -> Course | N
     if machine is not None and asked and host.powered_on is True:
         return _switch_off(view, machine, host, valves, f"{told}, and its Machine is kept, since {kept}: once more")
     return view.refuses(f"{told}. Its Machine is not deleted, since {kept}. See what its BMC and its console say")
-
-
-def _is_claimed(view: View) -> bool:
-    """Whether a remediation object has it remedied, which asks again only after its own timeout."""
-    return view.machine_seen is not None and isinstance(view.machine_seen.host.claim, Claim)
 
 
 def _lacks(view: View, host: BareMetalHost) -> str:

@@ -10,10 +10,10 @@ from pp_hostd.leader.plan.view import View
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.bare_metal_host import PowerRequest
 from pp_hostd.model.case import Course, Stage, Term
-from pp_hostd.model.condemnation import Condemned, NotRequested
+from pp_hostd.model.condemnation import Condemned, NotRequested, Requested
 from pp_hostd.model.control import Pause
 from pp_hostd.model.machine import Machine
-from pp_hostd.model.observed import CONTROL_PLANE_LABELS, BackupSeen, NodeSeen, Observed, is_early
+from pp_hostd.model.observed import CONTROL_PLANE_LABELS, BackupSeen, MachineSeen, NodeSeen, Observed, is_early
 from pp_hostd.model.owners_wish import wish_of_cluster, wish_of_machine
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.remedy import SpendBudget, SwitchOff
@@ -64,9 +64,9 @@ class Valves:
     @classmethod
     def of(cls, settings: Settings, observed: Observed, term: Term, now: float) -> Valves:
         listed = (observed.machines[subject] for subject in observed.requests if subject in observed.machines)
-        found = [seen for seen in listed if not isinstance(seen.machine.condemnation, NotRequested)]
-        asked = [seen.machine for seen in found]
         on_hosts = settings.power.cycle
+        found = [seen for seen in listed if not _begins_nothing(observed, seen, on_hosts)]
+        asked = [seen.machine for seen in found]
         names = {seen.machine.node for seen in found if seen.machine.node in observed.enrolled}
         names |= {_called(seen.machine) for seen in found if on_hosts and seen.host.host is not None}
         nodes = len(_within_reach(observed) if on_hosts else observed.enrolled)
@@ -129,6 +129,15 @@ class Valves:
 def begun(seen: NodeSeen | None) -> bool:
     """Whether a leader has laid hands on this Node."""
     return seen is not None and (seen.node.tainted or seen.node.freeing is not None)
+
+
+def _begins_nothing(observed: Observed, seen: MachineSeen, on_hosts: bool) -> bool:
+    """Whether nobody requests it, or only again, before its host is back (rule 16)."""
+    machine = seen.machine
+    if not isinstance(machine.condemnation, Requested):
+        return isinstance(machine.condemnation, NotRequested)
+    node = observed.nodes.get(machine.node or "")
+    return node is not None and node.away and not (on_hosts and seen.host.host is not None)
 
 
 def _called(machine: Machine) -> str:

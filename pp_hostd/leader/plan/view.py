@@ -9,6 +9,7 @@ from pp_hostd.model.bare_metal_host import BareMetalHost, PowerRequest
 from pp_hostd.model.case import Case, Course, Stage, Term
 from pp_hostd.model.condemnation import Condemned
 from pp_hostd.model.machine import Machine
+from pp_hostd.model.machine_host import Claim
 from pp_hostd.model.observed import BackupSeen, MachineSeen, NodeSeen, Observed, is_early
 from pp_hostd.model.remedy import Remedy
 from pp_hostd.model.settings import Settings
@@ -55,6 +56,11 @@ class View:
         """The condemnation that stands, whoever wrote it."""
         found = None if self.machine is None else self.machine.condemnation
         return found if isinstance(found, Condemned) else None
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether a remediation object has it remedied, which requests again only after its own timeout."""
+        return self.machine_seen is not None and isinstance(self.machine_seen.host.claim, Claim)
 
     @property
     def host_seen(self) -> BareMetalHost | None:

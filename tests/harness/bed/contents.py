@@ -146,6 +146,11 @@ class Contents:
         """Merge this into a Node or a host's machine."""
         return self._ask("PATCH", self._path(kind, name), patch)
 
+    def report(self, node: str, *, ready: bool) -> None:
+        """As its kubelet does, or the cluster for it."""
+        condition = {"type": "Ready", "status": str(ready), "reason": "Kubelet", "message": ""}
+        self._ask("PATCH", self._path(NODES, node) + "/status", {"status": {"conditions": [condition]}})
+
     def try_patch(self, kind: Resource, name: str, patch: Json) -> bool:
         """Whether it is still the version that the patch is for, and so was patched."""
         return self._ask("PATCH", self._path(kind, name), patch, allowed=(409,)).get("code") != 409
