@@ -64,8 +64,8 @@ class Backup:
 
 
 def back_up(node: object, condemnation_id: int) -> Backup | Unreadable:
-    """The backup of this Node of the API."""
-    return read("the Node", lambda source: _backup(Fields(source), condemnation_id), node)
+    """The backup of this Node of the API, if it can be read again once it is stored."""
+    return read("the Node", lambda source: _restorable(_backup(Fields(source), condemnation_id)), node)
 
 
 def parse_backup(text: object) -> Backup | Unreadable:
@@ -103,6 +103,15 @@ def _backup(node: Fields, condemnation_id: int) -> Backup:
         annotations=_foreign(metadata.texts("annotations")),
         spec={**kept, "taints": taints} if taints else kept,
     )
+
+
+def _restorable(backup: Backup) -> Backup:
+    """Refuses one that could not be read again, so that no Node is deleted which can't be given back."""
+    try:
+        _stored(backup.render())
+    except ValueError as error:  # a number that is none in JSON
+        raise Refused(f"its backup can't be written: {error}") from None
+    return backup
 
 
 def _foreign(texts: dict[str, str]) -> dict[str, str]:

@@ -161,6 +161,12 @@ def test_a_node_that_cannot_be_restored_whole_is_not_backed_up(part: str, value:
         assert why in parsed.reason
 
 
+@pytest.mark.parametrize("odd", [-(10**19), 10**30, float("nan"), "x" * 2**20], ids=lambda odd: str(odd)[:10])
+def test_a_node_whose_backup_could_not_be_read_again_is_not_backed_up(odd: object) -> None:
+    parsed = back_up({**NODE, "spec": {**NODE["spec"], "podCIDR": odd}}, 8)
+    assert isinstance(parsed, Unreadable)
+
+
 @draw.examples
 @given(draw.anything | draw.damaged(NODE))
 def test_backing_up_never_raises(source: object) -> None:
