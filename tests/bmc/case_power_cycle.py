@@ -8,10 +8,14 @@ from typing import Callable
 import pytest
 
 from pp_hostd.kube.resources import BARE_METAL_HOSTS, NODES, OPENSHIFT_MACHINES, PODS
+from tests.bmc.operator import DETACHED, PAUSED
+from tests.bmc.operator import REBOOT as BARE
 from tests.bmc.rig import HOST, KEY, MACHINE, NODE, PASSWORD, PLACE, Rig
 from tests.harness.eventually import eventually
 
 END_SECONDS = 90
+AFTER_BACK_OFF_SECONDS = 240
+"""The operator waits longer and longer after each failure."""
 
 
 def uid(rig: Rig) -> str:
@@ -83,7 +87,7 @@ def test_a_bmc_that_is_unreachable_is_told_of_and_nothing_is_freed_until_it_is_b
     still_on(rig)
     assert "power management error" in rig.told()
     rig.start_bmc()
-    rig.await_dead_before_deletion()
+    rig.await_dead_before_deletion(AFTER_BACK_OFF_SECONDS)
     eventually(rig.is_well, "all is well again", END_SECONDS)
 
 
@@ -94,7 +98,7 @@ def test_a_wrong_password_is_the_same(rig: Rig) -> None:
     eventually(rig.is_kept_off, "it is asked to go off")
     assert rig.pid and rig.find(NODES, NODE) is not None
     rig.set_access(password=PASSWORD)
-    rig.await_dead_before_deletion()
+    rig.await_dead_before_deletion(AFTER_BACK_OFF_SECONDS)
     eventually(rig.is_well, "all is well again", END_SECONDS)
 
 
@@ -109,11 +113,33 @@ def test_a_power_off_that_is_accepted_and_never_done_frees_nothing(rig: Rig) -> 
     eventually(rig.is_well, "all is well again", END_SECONDS)
 
 
-def test_an_operator_that_is_down_for_long_finds_its_work_when_it_is_back(rig: Rig) -> None:
+def test_an_operator_that_is_away_behind_its_webhook_is_told_of_and_finds_its_work_when_it_is_back(rig: Rig) -> None:
     rig.supervisor.kill("operator")
     rig.ask()
-    still_on(rig)
+    eventually(lambda: "failed calling webhook" in rig.told(), "people hear what is refused", END_SECONDS)
+    assert not rig.is_kept_off() and rig.pid and rig.find(NODES, NODE) is not None
     rig.start_operator()
+    rig.await_dead_before_deletion()
+    eventually(rig.is_well, "all is well again", END_SECONDS)
+
+
+@pytest.mark.parametrize("value", ["", '{"mode": "hard"}'])
+def test_a_reboot_that_somebody_else_asks_the_operator_for_is_left_to_it(rig: Rig, value: str) -> None:
+    before, node = rig.times_on, uid(rig)
+    rig.patch(BARE_METAL_HOSTS, HOST, {"metadata": {"annotations": {BARE: value}}}, PLACE)
+    eventually(lambda: rig.times_on == before + 1, "it was off, and is on again", END_SECONDS)
+    assert BARE not in (rig.host()["metadata"].get("annotations") or {})
+    eventually(rig.is_well, "all is well", END_SECONDS)
+    assert uid(rig) == node
+
+
+@pytest.mark.parametrize("mark", [PAUSED, DETACHED])
+def test_a_host_that_the_operator_leaves_alone_is_not_switched_off(rig: Rig, mark: str) -> None:
+    rig.patch(BARE_METAL_HOSTS, HOST, {"metadata": {"annotations": {mark: "{}"}}}, PLACE)
+    rig.ask()
+    eventually(lambda: mark in rig.told(), "people hear of it")
+    assert not rig.is_kept_off() and rig.pid
+    rig.patch(BARE_METAL_HOSTS, HOST, {"metadata": {"annotations": {mark: None}}}, PLACE)
     rig.await_dead_before_deletion()
     eventually(rig.is_well, "all is well again", END_SECONDS)
 

@@ -59,7 +59,8 @@ def main(directory: Path, verb: str, *arguments: str) -> None:
     if verb == "get":
         print(f"power:{int(bool(pid_of(directory)))}")
         return
-    wanted = dict(zip(arguments[::2], arguments[1::2])).get("power")
+    asked = dict(zip(arguments[::2], arguments[1::2]))
+    wanted = "0" if "shutdown" in asked else asked.get("power")
     if wanted == "0" and mode in ("works", "one way"):
         switch_off(directory)
     elif wanted == "1" and mode == "works":

@@ -1,17 +1,22 @@
 """What is known of the baremetal-operator, as a program: it reads power, tells it, and switches it as it is asked to.
 
-python -m tests.bmc.operator KUBECONFIG ACCESS. ACCESS is a file with port and password of every host's BMC, by name.
+python -m tests.bmc.operator KUBECONFIG ACCESS WEBHOOK MINUTE_SECONDS. ACCESS is a file with port and password of every
+host's BMC, by name; WEBHOOK a directory with the port, certificate and key of its admission webhook, without which
+nobody can write to a host. Its minutes may be shorter than others'.
 
-As the real one it tells what it read on the version of the host that it began with, and begins anew where that is
-no longer the one; a host stays off while any annotation reboot.metal3.io/... is on it, and is on else, if it should be.
+As the real one it acts on events: on a host whose spec, annotations or finalizers have changed, and else once a minute,
+or after a failure in 2^n minutes. It tells what it read on the version of the host that it began with, and begins
+again where that is no longer the one.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import math
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +24,74 @@ from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.kubeconfig import load
 from pp_hostd.kube.outcome import ApiError
 from pp_hostd.kube.resources import BARE_METAL_HOSTS
+from pp_hostd.kube.watch import Change, ChangeKind, Snapshot, watch
+from tests.bmc.webhook import serve_webhook
 
-LOOK_SECONDS = 0.3
-IPMI_SECONDS = 5
-HANDS_OFF = ("baremetalhost.metal3.io/paused", "baremetalhost.metal3.io/detached")
-ALWAYS = {"errorCount": 0, "provisioningFailCount": 0, "provisioning": {"ID": "", "state": "provisioned"}}
+IPMI_SECONDS = 15
+POWER_MINUTES = 1 / 6
+"""Before it looks what a change of power has become."""
+MOST_FAILURES = 10
+PAUSED, DETACHED = "baremetalhost.metal3.io/paused", "baremetalhost.metal3.io/detached"
+REBOOT, FINALIZER = "reboot.metal3.io", "baremetalhost.metal3.io"
+ALWAYS = {"provisioningFailCount": 0, "provisioning": {"ID": "", "state": "provisioned"}}
+WELL = {"operationalStatus": "OK", "errorType": None, "errorMessage": ""}
 
 Json = dict[str, Any]
 
 
 class BmcError(Exception):
     """What the BMC, or the way to it, says."""
+
+
+# What it decides.
+
+
+def reboot_mode(annotations: Mapping[str, str]) -> str:
+    """How the host is to go off: `hard` if anybody wants it so, else `soft`; empty if nobody wants it off."""
+    asked = [value for key, value in annotations.items() if key == REBOOT or key.startswith(f"{REBOOT}/")]
+    if not asked:
+        return ""
+    return "hard" if any(_mode(value) == "hard" for value in asked) else "soft"
+
+
+def _mode(value: str) -> object:
+    try:
+        found = json.loads(value)
+    except ValueError:
+        return "soft"
+    return found.get("mode") if isinstance(found, dict) else "soft"
+
+
+def is_news(before: Json | None, host: Json) -> bool:
+    """Whether an event is acted upon: not one that only tells another status."""
+    return before is None or _acted_upon(before) != _acted_upon(host)
+
+
+def _acted_upon(host: Json) -> object:
+    metadata = host["metadata"]
+    marks = metadata.get("annotations") or {}, metadata.get("finalizers") or [], metadata.get("deletionTimestamp")
+    return metadata["uid"], metadata.get("generation"), marks
+
+
+def due_minutes(errors: int) -> float:
+    """Before it looks again by itself."""
+    return 2.0 ** min(errors, MOST_FAILURES) if errors else 1.0
+
+
+def change_of_marks(host: Json) -> Json | None:
+    """What it changes beside the status, if anything: its finalizer, and the bare key once the host is off."""
+    metadata, status = host["metadata"], host.get("status") or {}
+    finalizers: list[str] = metadata.get("finalizers") or []
+    if metadata.get("deletionTimestamp"):
+        return {"finalizers": [each for each in finalizers if each != FINALIZER]} if FINALIZER in finalizers else None
+    if FINALIZER not in finalizers:
+        return {"finalizers": [*finalizers, FINALIZER]}
+    if REBOOT in (metadata.get("annotations") or {}) and status.get("poweredOn") is False:
+        return {"annotations": {REBOOT: None}}
+    return None
+
+
+# What it does.
 
 
 def ipmi(access: Json, *command: str) -> str:
@@ -43,7 +105,7 @@ def ipmi(access: Json, *command: str) -> str:
         "-P",
         access["password"],
         "-N",
-        "1",
+        "4",
         "-R",
         "1",
     ]
@@ -57,43 +119,110 @@ def ipmi(access: Json, *command: str) -> str:
     return done.stdout
 
 
-async def look_after(client: ApiClient, host: Json, access: Json) -> None:
-    metadata, status = host["metadata"], host.get("status") or {}
-    annotations = metadata.get("annotations") or {}
-    if any(key in annotations for key in HANDS_OFF):
-        return
-    told: Json = {**ALWAYS, "operationalStatus": "OK", "errorType": None, "errorMessage": ""}
-    try:
-        told["poweredOn"] = on = "is on" in ipmi(access, "status")
-    except BmcError as error:
-        told.update(operationalStatus="error", errorType="power management error", errorMessage=str(error))
-        told["poweredOn"], on = status.get("poweredOn", False), None
-    if any(told[key] != status.get(key) for key in told):
-        change = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": told}
-        where = metadata["namespace"]
-        await client.patch(BARE_METAL_HOSTS, metadata["name"], change, namespace=where, subresource="status")
-    wanted = host["spec"]["online"] and not any(key.startswith("reboot.metal3.io/") for key in annotations)
-    if on is not None and on != wanted:
-        ipmi(access, "on" if wanted else "off")
+class Operator:
+    """`minute_seconds` is how long its minutes are."""
 
+    def __init__(self, client: ApiClient, access: Path, minute_seconds: float) -> None:
+        self._client, self._access, self._minute_seconds = client, access, minute_seconds
+        self._seen: dict[str, Json] = {}
+        self._due: dict[str, float] = {}
+        self._news = asyncio.Event()
 
-def _known(access: str) -> Json:
-    """Anew each time: a person may have corrected it."""
-    known: Json = json.loads(Path(access).read_text())
-    return known
+    async def follow(self) -> None:
+        """Hosts that have changed are due."""
+        async for event in watch(self._client, BARE_METAL_HOSTS):
+            hosts = event.items if isinstance(event, Snapshot) else []
+            if isinstance(event, Change) and event.kind is ChangeKind.DELETED:
+                self._seen.pop(event.object["metadata"]["name"], None)
+                self._due.pop(event.object["metadata"]["name"], None)
+            elif isinstance(event, Change):
+                hosts = [event.object]
+            for host in hosts:
+                name = host["metadata"]["name"]
+                if is_news(self._seen.get(name), host):
+                    self._due[name] = 0.0
+                    self._news.set()
+                self._seen[name] = host
 
+    async def work(self) -> None:
+        """On each host when it is due."""
+        clock = asyncio.get_running_loop().time
+        while True:
+            self._news.clear()
+            for name in [name for name, at in self._due.items() if at <= clock()]:
+                self._due[name] = math.inf
+                minutes = await self._look_after(name)
+                if self._due.get(name) == math.inf:  # else it is due again, or gone
+                    self._due[name] = clock() + minutes * self._minute_seconds
+            pause = min(self._due.values(), default=clock() + 60.0) - clock()
+            try:
+                await asyncio.wait_for(self._news.wait(), max(pause, 0.01))
+            except asyncio.TimeoutError:
+                continue
 
-async def main(kubeconfig: str, access: str) -> None:
-    client = ApiClient(load(kubeconfig), deadline_seconds=5)
-    while True:
-        known = _known(access)
+    async def _look_after(self, name: str) -> float:
+        """In how many minutes it is due again."""
         try:
-            hosts = await client.list(BARE_METAL_HOSTS)
-            for host in hosts.items:
-                await look_after(client, host, known[host["metadata"]["name"]])
-        except (ApiError, BmcError) as error:  # a conflict, most of all: it looks again
-            print(error, flush=True)
-        await asyncio.sleep(LOOK_SECONDS)
+            host = await self._client.get(BARE_METAL_HOSTS, name, namespace=self._seen[name]["metadata"]["namespace"])
+            return await self._reconcile(host)
+        except ApiError as error:  # a conflict, most of all: it begins again
+            print(error.sentence, flush=True)
+            return 0.0
+
+    async def _reconcile(self, host: Json) -> float:
+        annotations, status = host["metadata"].get("annotations") or {}, host.get("status") or {}
+        if PAUSED in annotations:
+            return 1.0
+        marks = change_of_marks(host)
+        if marks is not None:
+            await self._change(host, {"metadata": marks})
+            return 0.0
+        if host["metadata"].get("deletionTimestamp"):
+            return 1.0
+        if DETACHED in annotations:
+            await self._tell(host, {"operationalStatus": "detached"})
+            return 1.0
+        return await self._manage_power(host, annotations, status)
+
+    async def _manage_power(self, host: Json, annotations: Json, status: Json) -> float:
+        """What it reads is told before anything is done about it."""
+        access = json.loads(self._access.read_text())[host["metadata"]["name"]]  # a person may have corrected it
+        errors = status.get("errorCount") or 0
+        try:
+            on = "is on" in await asyncio.to_thread(ipmi, access, "status")
+            if on != status.get("poweredOn") or "provisioning" not in status:
+                await self._tell(host, {**ALWAYS, **WELL, "errorCount": errors, "poweredOn": on})
+                return 0.0
+            mode = reboot_mode(annotations)
+            if on != (host["spec"]["online"] and not mode):
+                wanted = "on" if not on else "off" if mode != "soft" or errors else "soft"
+                await asyncio.to_thread(ipmi, access, wanted)
+                return POWER_MINUTES
+        except BmcError as error:
+            trouble = {"operationalStatus": "error", "errorType": "power management error", "errorMessage": str(error)}
+            known = {"poweredOn": status.get("poweredOn", False)}
+            await self._tell(host, {**ALWAYS, **known, **trouble, "errorCount": errors + 1})
+            return due_minutes(errors + 1)
+        await self._tell(host, {**WELL, "errorCount": 0})
+        return due_minutes(0)
+
+    async def _tell(self, host: Json, told: Json) -> None:
+        status = host.get("status") or {}
+        if any(status.get(key) != value for key, value in told.items()):
+            await self._change(host, {"status": told}, "status")
+
+    async def _change(self, host: Json, change: Json, part: str | None = None) -> None:
+        """On the version that it was read in."""
+        metadata = host["metadata"]
+        version = {"resourceVersion": metadata["resourceVersion"]}
+        patch = {**change, "metadata": {**change.get("metadata", {}), **version}}
+        name, where = metadata["name"], metadata["namespace"]
+        await self._client.patch(BARE_METAL_HOSTS, name, patch, namespace=where, subresource=part)
+
+
+async def main(kubeconfig: str, access: str, webhook: str, minute_seconds: str) -> None:
+    operator = Operator(ApiClient(load(kubeconfig), deadline_seconds=5), Path(access), float(minute_seconds))
+    await asyncio.gather(serve_webhook(Path(webhook)), operator.follow(), operator.work())
 
 
 if __name__ == "__main__":

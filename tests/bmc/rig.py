@@ -18,6 +18,7 @@ from pp_hostd.kube.resources import BARE_METAL_HOSTS, CONFIG_MAPS, EVENTS, NAMES
 from pp_hostd.model.identities import LEADER_USER, LEADERS
 from pp_hostd.model.keys import EXTERNAL_REMEDIATION, NAMESPACE, backup_name
 from tests.bmc import chassis
+from tests.bmc.webhook import CONFIGURATIONS, lay_webhook
 from tests.harness.cluster import token_of
 from tests.harness.controlplane import RealCluster
 from tests.harness.eventually import eventually
@@ -42,6 +43,8 @@ SETTINGS: Mapping[str, Any] = {
     "power.off_timeout_seconds": 10.0,
     "power.on_timeout_seconds": 20.0,
 }
+MINUTE_SECONDS = 1.0
+"""Of the operator, which waits for many."""
 PASSWORD = "secret"
 BMC = """name "bmc"
 set_working_mc 0x20
@@ -65,6 +68,7 @@ class Rig:
         self.cluster, self.supervisor = cluster, cluster.supervisor
         self.wires = cluster.directory / "wires"
         self.access = cluster.directory / "bmc-access.json"
+        self.webhook = cluster.directory / "webhook"
         self._heard: dict[str, int | None] = {}
         self._session = requests.Session()
         self._session.trust_env = False
@@ -95,8 +99,10 @@ class Rig:
         reference = {"status": {"nodeRef": {"kind": "Node", "name": NODE}}}
         self.patch(OPENSHIFT_MACHINES, MACHINE, reference, PLACE, "status")
         self._lay_wires()
+        webhook = lay_webhook(self.webhook)
         self.start_bmc()
         self.start_operator()
+        self.create(CONFIGURATIONS, webhook)
         self.start_leader()
         eventually(lambda: self.find(NODES, NODE) is not None, "the host has registered its Node", 60)
         self.patch(NODES, NODE, {"metadata": {"labels": LABELS}, "spec": {"taints": [TAINT]}})
@@ -123,7 +129,8 @@ class Rig:
 
     def start_operator(self) -> None:
         program = ["/usr/bin/env", f"PYTHONPATH={REPOSITORY}", sys.executable, "-m", "tests.bmc.operator"]
-        self.supervisor.run("operator", [*program, str(self.cluster.kubeconfig()), str(self.access)])
+        arguments = [str(self.cluster.kubeconfig()), str(self.access), str(self.webhook), str(MINUTE_SECONDS)]
+        self.supervisor.run("operator", [*program, *arguments])
 
     def start_leader(self, name: str = "pp-leader") -> None:
         etc = self.cluster.directory / "etc"
@@ -205,6 +212,8 @@ class Rig:
     def is_well(self) -> bool:
         node = self.find(NODES, NODE)
         if node is None or not self.pid or self.is_kept_off() or self.is_asked_for() or self.has_backup():
+            return False
+        if not self.host()["status"]["poweredOn"]:  # the operator has not seen yet that it is on
             return False
         labelled = LABELS.items() <= node["metadata"]["labels"].items()
         return labelled and TAINT in (node["spec"].get("taints") or [])
