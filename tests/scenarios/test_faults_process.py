@@ -55,8 +55,8 @@ def test_an_agent_that_is_killed_every_second_gains_no_time_and_loses_none(stage
 
 
 def send_every_second(signals: Mapping[Host, Iterator[signal.Signals]], seconds: float, unless_starting: Host) -> None:
-    """Each agent gets the next of its signals, for as long as its host is up; that one not before it was fed once in
-    this run: on a busy machine an agent may take a second to start, and nobody could live on being killed sooner."""
+    """Each agent gets the next of its signals, for as long as its host is up; that one not before this run
+    has a proof: on a busy machine an agent may take seconds to start, and nobody could live on being killed sooner."""
     due_at = now()
     until_at = due_at + seconds
 
@@ -66,7 +66,7 @@ def send_every_second(signals: Mapping[Host, Iterator[signal.Signals]], seconds:
             return False
         due_at += 1
         started_at = unless_starting.events("agent-started")[-1]["at"]
-        spared = unless_starting if last_feed_at(unless_starting) < started_at else None
+        spared = unless_starting if last_proof_at(unless_starting) < started_at else None
         for host in (host for host in signals if host.is_up() and host is not spared):
             with contextlib.suppress(OrderFailed, ConnectionError):  # it is being restarted, or the host has gone
                 host.signal_agent(next(signals[host]))
