@@ -95,8 +95,12 @@ class Guest:
         return bool(self.qmp.events("WATCHDOG"))
 
     def await_reset(self, since: float, within_seconds: float) -> Event:
-        what = f"{self.name} is reset"
-        return eventually(lambda: self.resets(since), what, within_seconds)[0]
+        """A bound that was promised is not longer on a machine that stands still."""
+        what, over_at = f"{self.name} is reset", time.time() + within_seconds
+        found = eventually(lambda: self.resets(since) or time.time() > over_at, what, within_seconds + 1)
+        if not isinstance(found, list):
+            raise TimeoutError(f"waited {within_seconds:g} s in vain until {what}")
+        return found[0]
 
     # What a person at it would do or see.
 
