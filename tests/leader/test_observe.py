@@ -84,7 +84,7 @@ async def test_machine_and_node_are_seen_once_everything_is_listed(home: Home, u
         machine = seen.machine.machine
         assert (machine.uid, machine.node) == (uid_of(created), unique)
         assert not seen.requested
-        assert "listed" not in seen.observer.trouble
+        await until(lambda: "listed" not in seen.observer.trouble, "also what not every cluster has is listed")
 
 
 async def test_a_request_is_seen_for_as_long_as_it_stands(home: Home, unique: str) -> None:

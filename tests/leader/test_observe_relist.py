@@ -35,8 +35,7 @@ async def test_a_new_list_is_another_stretch_for_every_machine(own_cluster: Embe
     async with laid_cable(kubeconfig) as cable:
         observer = Observer(cable.client, machines, lambda: None)
         async with running(observer.run()):
-            await until(lambda: observer.ready, "everything is listed")
-            assert observer.trouble == ""
+            await until(lambda: observer.ready and observer.trouble == "", "everything is listed")
             before = {subject: seen.stretch for subject, seen in observer.observed.machines.items()}
             cable.cut()
             own_cluster.forget_history()
