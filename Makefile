@@ -54,7 +54,7 @@ scale: $(STAMP) ## how traffic grows up to 5,000 nodes: tables, and docs/scale.s
 fuzz: $(STAMP) ## a million hostile inputs for the peer port (about 4 minutes); INPUTS= for another number
 	$(BIN)/python -m tests.fuzz.peer_port --inputs $(or $(INPUTS),1000000)
 
-model: $(STAMP) ## check the formal model of the rules (about 4 minutes; needs spin and gcc)
+model: $(STAMP) ## check the formal model of the rules (up to 13 minutes; needs spin and gcc)
 	@$(BIN)/python docs/model/check
 
 campaign: .venv-campaign/.ready ## play bad days that add up, over runs, in build/campaign.json; SCHEDULES= more (200000: hours)
