@@ -7,6 +7,7 @@ Prints one JSON line: the figures after each lap.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import itertools
 import json
@@ -34,9 +35,20 @@ async def one_after_the_other(turns: Iterator[ApiClient], outcomes: Counter[str]
             outcomes[error.outcome.name] += 1
 
 
-def rss_bytes() -> int:
-    with open("/proc/self/statm") as statm:
-        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+class Mallinfo(ctypes.Structure):
+    """As glibc's malloc.h has it."""
+
+    NAMES = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
+    _fields_ = tuple((name, ctypes.c_int) for name in NAMES)
+
+
+def malloc_bytes() -> int:
+    """Memory in use. Pages that malloc keeps for later do not count; a process's size counts them, and goes up and
+    down."""
+    mallinfo = ctypes.CDLL(None).mallinfo
+    mallinfo.restype = Mallinfo
+    found = mallinfo()
+    return int(found.uordblks + found.hblkhd)
 
 
 async def figures_after(clients: list[ApiClient], exchanges: int) -> dict[str, object]:
@@ -47,7 +59,8 @@ async def figures_after(clients: list[ApiClient], exchanges: int) -> dict[str, o
         client.close()
     gc.collect()
     return {
-        "rss_bytes": rss_bytes(),
+        "malloc_bytes": malloc_bytes(),
+        "python_blocks": sys.getallocatedblocks(),
         "descriptors": len(os.listdir("/proc/self/fd")),
         "threads": len(os.listdir("/proc/self/task")),
         "tasks": len(asyncio.all_tasks()),
