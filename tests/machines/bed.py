@@ -107,6 +107,7 @@ class Bed:
         numbers = {name: FIRST_GUEST + place for place, name in enumerate((*plans, *absent))}
         self.contents.fill({name: addresses_of(number)[0] for name, number in numbers.items()})
         self.guests = {name: Guest(name, numbers[name], self.directory / name) for name in plans}
+        self.set_api(Mode.PASS, *self.guests.values())
         with ThreadPoolExecutor() as pool:
             list(pool.map(lambda guest: self._begin(guest, plans[guest.name]), self.guests.values()))
         return list(self.guests.values())
