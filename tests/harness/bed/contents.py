@@ -151,6 +151,11 @@ class Contents:
         condition = {"type": "Ready", "status": str(ready), "reason": "Kubelet", "message": ""}
         self._ask("PATCH", self._path(NODES, node) + "/status", {"status": {"conditions": [condition]}})
 
+    def report_address(self, node: str, address: str) -> None:
+        """As its kubelet does, also for a Node that was recreated."""
+        status = {"addresses": [{"type": "InternalIP", "address": address}]}
+        self._ask("PATCH", self._path(NODES, node) + "/status", {"status": status})
+
     def try_patch(self, kind: Resource, name: str, patch: Json) -> bool:
         """Whether it is still the version that the patch is for, and so was patched."""
         return self._ask("PATCH", self._path(kind, name), patch, allowed=(409,)).get("code") != 409
