@@ -11,7 +11,7 @@
  * lives on for as long as feeding.pml allows: a less lucky X can do nothing that this one can't.
  *
  * NO_<RULE> takes a rule out. LATE_ANSWERS adds answers that arrive later than what they tell of; OTHERS_DELETE adds
- * people who delete Nodes. SHOW=<number> makes an error of something that must be possible, lest the model check
+ * people who delete Nodes; MISSING adds Machines that vanish and come back. SHOW=<number> makes an error of something that must be possible, lest the model check
  * nothing. Everything else that can be defined is a bound. */
 
 /* ---- Bounds ----------------------------------------------------------------------------------------------------- */
@@ -55,6 +55,16 @@ unsigned drawn : 2;             /* how many ids were drawn: none is drawn twice 
 #endif
 unsigned roster : 2 = 1;        /* its newest version */
 bit there = 1;                  /* X's Node exists */
+#ifdef MISSING
+bit gone;                       /* X's Machine is missing; if it comes back, then as it was */
+bit tainted;                    /* the leader's taint is on X's Node */
+unsigned missing_age : 3 = OLD; /* when X can last have read that its Machine is missing */
+#define MACHINE_THERE (!gone)
+#define TAINTED tainted
+#else
+#define MACHINE_THERE (1)
+#define TAINTED (1)
+#endif
 bit marker;                     /* ... and bears the marker: its workloads are being freed */
 bit bound = 1;                  /* ... and workloads are bound to it */
 bit freed;                      /* they may run elsewhere */
@@ -227,7 +237,7 @@ inline inquire() {
 /* A read of X's Machine, its own or a peer's for it. It takes effect when it is sent: later, no proof is younger. */
 inline find_not_condemned() {
     if
-    :: condemned == 0 -> proof_age = 0; lifted = with(lifted, last_id); each_peer(may_say);
+    :: condemned == 0 && MACHINE_THERE -> proof_age = 0; lifted = with(lifted, last_id); each_peer(may_say);
 #ifdef NO_OWED_RESET            /* rule 7: a proof that comes later talks X out of it */
         decided = 0;
 #endif
@@ -294,7 +304,12 @@ inline state(what, of_boot, of_roster, of_longer, of_id) {
     :: else
     fi
 }
-inline no_node() { there = 0; record = nothing; r_boot = 0; r_roster = 1; r_longer = 0; r_id = 0 }
+inline no_node() {
+#ifdef MISSING
+    tainted = 0;
+#endif
+    there = 0; record = nothing; r_boot = 0; r_roster = 1; r_longer = 0; r_id = 0
+}
 inline reset_x() {
 #ifdef NO_EVIDENCE_AFTER        /* rule 11: a reading that began before the condemnation counts */
     was_off = 1;
@@ -302,6 +317,9 @@ inline reset_x() {
     if :: phase != idle -> was_off = 1 :: else fi;
 #endif
     armed = 0; open = 0; running = 0; decided = 0; proof_age = OLD; life = 0; lifted = 1; x_roster = 1; x_longer = 0;
+#ifdef MISSING
+    missing_age = (gone -> 0 : OLD);
+#endif
 #ifdef LATE_ANSWERS
     reading = 0; read_age = 0; read_lifted = 0;
 #endif
@@ -343,7 +361,7 @@ inline reset_x() {
 #ifdef NO_CHECK
 #define STANDS (1)
 #else
-#define STANDS (condemned == id)
+#define STANDS (condemned == id && MACHINE_THERE)
 #endif
 #ifdef NO_GATE_RECORD           /* the boot that the kubelet reports is enough */
 #define NOTHING_STARTED (boot != c_boot)
@@ -366,7 +384,7 @@ inline reset_x() {
 #define SAME_PROMISE (1)        /* else the wait has ended */
 #endif
 #define PROMISES ((record == armed_ || record == committed) && SAME_PROMISE)
-#define MAY_FREE (there && !freed && freeing == nothing && STANDS)
+#define MAY_FREE (there && TAINTED && !freed && freeing == nothing && STANDS)
 
 inline free_node(how) {
     no_term(); freeing = how;
@@ -400,7 +418,7 @@ inline lapse() {
 }
 
 #define PEER(p) \
-:: d_step { condemned != 0 && memory[p] != condemned -> printf("peer %d learns of condemnation %d\n", p, condemned); \
+:: d_step { condemned != 0 && MACHINE_THERE && memory[p] != condemned -> printf("peer %d learns of condemnation %d\n", p, condemned); \
     learn(p) } \
 :: d_step { memory[p] != 0 -> printf("peer %d restarts and forgets\n", p); forget(p); other_token(p); \
     inquire() } \
@@ -412,14 +430,14 @@ PEER_READ(p)
 
 #ifdef LATE_ANSWERS
 #define PEER_READ(p) \
-:: d_step { peer_read == 0 && condemned == 0 -> printf("a read by peer %d finds X not condemned\n", p); \
+:: d_step { peer_read == 0 && condemned == 0 && MACHINE_THERE -> printf("a read by peer %d finds X not condemned\n", p); \
     peer_read = 1 + p } \
 :: d_step { peer_read == 1 + p -> printf("its answer reaches peer %d, which forgets\n", p); \
     peer_read = 0; forget(p); other_memory(p); inquire() }
 #else
 #define PEER_READ(p) \
-:: d_step { memory[p] != 0 && condemned == 0 -> printf("peer %d reads that X is not condemned, and forgets\n", p); \
-    forget(p); other_memory(p); inquire() }
+:: d_step { memory[p] != 0 && condemned == 0 && MACHINE_THERE -> \
+    printf("peer %d reads that X is not condemned, and forgets\n", p); forget(p); other_memory(p); inquire() }
 #endif
 
 init {
@@ -431,6 +449,9 @@ do
     if :: proof_age < OLD -> proof_age++ :: else fi;
     each_peer(grow_older);
     if :: (phase == waits || phase == waits_committed) && waited < LONGEST_WAIT -> waited++ :: else fi;
+#ifdef MISSING
+    if :: !gone && missing_age < OLD -> missing_age++ :: else fi;
+#endif
 #ifdef LATE_ANSWERS
     if
     :: reading && read_age < OLD -> read_age++
@@ -454,7 +475,7 @@ do
 :: d_step { armed && !decided -> printf("X's agent restarts, and takes that for a proof\n"); proof_age = 0; judge() }
 #endif
 #ifdef LATE_ANSWERS
-:: d_step { !reading && condemned == 0 -> printf("X's read finds it not condemned\n");
+:: d_step { !reading && condemned == 0 && MACHINE_THERE -> printf("X's read finds it not condemned\n");
     reading = 1; read_age = 0; read_lifted = last_id }
 :: d_step { reading -> printf("the answer reaches X\n");
 #ifdef NO_DATE_OF_SENDING
@@ -476,6 +497,22 @@ do
 :: d_step { armed && peer_read != 0 -> printf("peer %d vouches for X by an older read\n", peer_read - 1);
     proof_age = 0; judge() }
 #endif
+#endif
+#ifdef MISSING                  /* rule 1: its Machine is missing, and a later read finds its Node untouched */
+#ifdef NO_TAINT_FIRST           /* rule 9: the Node is not tainted before the Machine is condemned */
+#define UNTOUCHED (there && !marker && record == armed_ && r_boot == boot)
+#else
+#define UNTOUCHED (there && !tainted && !marker && record == armed_ && r_boot == boot)
+#endif
+:: d_step { armed && missing_age < OLD && missing_age < proof_age && UNTOUCHED ->
+    printf("X's Machine was missing, and its Node is untouched\n");
+    if :: condemned != 0 -> shown(10) :: else fi;
+#ifdef NO_DATE_OF_MISSING       /* it counts from the second read */
+    proof_age = 0;
+#else
+    proof_age = missing_age;
+#endif
+    judge() }
 #endif
 /* Rule 7. From whatever it learned, it may decide at any time; what it knows of is some condemnation. */
 :: d_step { armed && !decided && write == nothing && last_id > 0 && there && record == armed_ && r_boot == boot ->
@@ -555,6 +592,17 @@ do
 :: d_step { backup -> printf("a leader drops the backup\n"); backup = 0 }
 #endif
 #endif
+#ifdef MISSING
+:: d_step { !gone -> printf("the Machine vanishes\n"); gone = 1; missing_age = 0;
+#ifndef NO_LAPSE_OF_MISSING
+    lapse();
+#endif
+    skip }
+:: d_step { gone -> printf("the Machine is back as it was\n"); gone = 0; find_not_condemned() }
+:: d_step { tainted -> printf("somebody removes the taint\n"); tainted = 0; node_changed();
+    if :: phase != idle -> phase = gathers; take_up() :: else fi }
+:: d_step { there && !freed && !tainted -> printf("the leader taints the Node\n"); tainted = 1; node_changed() }
+#endif
 #ifdef IDS_TAKEN
 :: d_step { condemned == 0 && last_id > 0 -> printf("somebody takes the last id away\n"); last_id = 0;
 #ifdef NO_UNIQUE_IDS            /* rule 9: the next id is drawn from what is readable */
@@ -582,7 +630,7 @@ PEER(3)
 #endif
 
 /* ---- The leader. A term may end at any time, and the next one begins by condemning (rules 9 and 13). ------------ */
-:: d_step { there && !freed && drawn < IDS -> drawn++; printf("a leader condemns X: %d\n", drawn);
+:: d_step { there && !freed && TAINTED && MACHINE_THERE && drawn < IDS -> drawn++; printf("a leader condemns X: %d\n", drawn);
     last_id = drawn; condemned = drawn; office(drawn) }
 #ifdef NO_FRESH_ID
 :: d_step { there && !freed && condemned != 0 -> printf("a leader takes condemnation %d over\n", condemned);
@@ -592,7 +640,7 @@ PEER(3)
 :: d_step { there && !freed && condemned != 0 -> printf("a leader trusts the clock of the one before\n");
     office(condemned); phase = waits; waited = LONGEST_WAIT; acknowledged = EVERYBODY }
 #endif
-:: d_step { phase == gathers && PROMISES && is_half(acknowledged) -> printf("the wait begins\n");
+:: d_step { phase == gathers && PROMISES && TAINTED && is_half(acknowledged) -> printf("the wait begins\n");
     phase = waits; waited = 0 }
 #ifdef NO_UNBROKEN_PROMISE
 :: d_step { phase != idle && phase != waits_committed && !SAME_PROMISE -> printf("the leader takes up a new promise\n");
