@@ -59,7 +59,7 @@ class Watched:
         for host in self.hosts:
             assert host.is_up(), f"{host.name} went down by {host.down()['how']}: {host.journal()[-5:]}"
             assert host.boots == self.boots.setdefault(host.name, host.boots), f"{host.name} was reset"
-            if host.status_text().startswith("healthy: "):
+            if host.status_text() == "healthy: its machine is not condemned":
                 self.since_at.pop(host.name, None)
             else:
                 since_at = self.since_at.setdefault(host.name, now())
