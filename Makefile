@@ -29,7 +29,7 @@ suite-oldest: controlplane ## the suite under Debian 11's Python 3.9, with the o
 
 test-machines: controlplane ## emulated machines with real watchdogs, as root, on two idle cores; ARGS="-k ... -n 0" for some
 	@$(BIN)/python -m tests.machines.prepare
-	$(BIN)/pytest tests/machines -o python_files='case_*.py' -o timeout=600 -n 3 --dist=loadgroup -rP --durations=0 $(ARGS)
+	$(BIN)/pytest tests/machines -o python_files='case_*.py' -o timeout=1500 -n 3 --dist=loadgroup -rP --durations=0 $(ARGS)
 
 lint: $(STAMP) ## the quick part: ruff, mypy --strict, vermin, import contracts
 	$(BIN)/ruff check $(SOURCES)
@@ -83,7 +83,7 @@ test-packages: $(STAMP) ## install the packages in containers, and all that may 
 
 test-bmc: controlplane ## power cycles by IPMI, with an operator and a host that is really switched off (gets its tools by apt: root)
 	@$(BIN)/python -m tests.bmc.tools
-	$(BIN)/pytest tests/bmc -o python_files='case_*.py' -n 2 --dist=loadgroup $(ARGS)
+	$(BIN)/pytest tests/bmc -o python_files='case_*.py' -n 4 --dist=loadgroup $(ARGS)
 
 ignition: $(STAMP) ## write packaging/ignition/pp-hostd.ign from its Butane source (builds the translator with Go, once)
 	@$(BIN)/python -m tests.packaging.ignition
