@@ -11,8 +11,8 @@
  * lives on for as long as feeding.pml allows: a less lucky X can do nothing that this one can't.
  *
  * NO_<RULE> takes a rule out. LATE_ANSWERS adds answers that arrive later than what they tell of; OTHERS_DELETE adds
- * people who delete Nodes; MISSING adds Machines that vanish and come back. SHOW=<number> makes an error of something that must be possible, lest the model check
- * nothing. Everything else that can be defined is a bound. */
+ * people who delete Nodes; MISSING adds Machines that vanish and come back. SHOW=<number> makes an error of something
+ * that must be possible, lest the model check nothing. Everything else that can be defined is a bound. */
 
 /* ---- Bounds ----------------------------------------------------------------------------------------------------- */
 #ifndef T
@@ -418,8 +418,8 @@ inline lapse() {
 }
 
 #define PEER(p) \
-:: d_step { condemned != 0 && MACHINE_THERE && memory[p] != condemned -> printf("peer %d learns of condemnation %d\n", p, condemned); \
-    learn(p) } \
+:: d_step { condemned != 0 && MACHINE_THERE && memory[p] != condemned -> \
+    printf("peer %d learns of condemnation %d\n", p, condemned); learn(p) } \
 :: d_step { memory[p] != 0 -> printf("peer %d restarts and forgets\n", p); forget(p); other_token(p); \
     inquire() } \
 :: d_step { phase == gathers && !has(acknowledged, p) && has(ASKED, p) && knows(p) -> \
@@ -430,8 +430,8 @@ PEER_READ(p)
 
 #ifdef LATE_ANSWERS
 #define PEER_READ(p) \
-:: d_step { peer_read == 0 && condemned == 0 && MACHINE_THERE -> printf("a read by peer %d finds X not condemned\n", p); \
-    peer_read = 1 + p } \
+:: d_step { peer_read == 0 && condemned == 0 && MACHINE_THERE -> \
+    printf("a read by peer %d finds X not condemned\n", p); peer_read = 1 + p } \
 :: d_step { peer_read == 1 + p -> printf("its answer reaches peer %d, which forgets\n", p); \
     peer_read = 0; forget(p); other_memory(p); inquire() }
 #else
