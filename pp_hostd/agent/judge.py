@@ -212,7 +212,10 @@ def _inquired(settings: Settings, standing: Standing, memory: Memory, now: float
 
 def _outvoted(standing: Standing, memory: Memory, inquiry: Inquiry, now: float) -> Memory:
     """Rule 3: all were asked, nobody says "healthy", and too few say "api-error". Accusers only take themselves out of
-    that majority, and end no inquiry early: the next peer may say "healthy"."""
+    that majority, and end no inquiry early: the next peer may say "healthy". If a peer finds no machine, the API
+    answers it, so the host reads first: a missing machine may be proof (rule 1)."""
+    if standing.machine and inquiry.said(Said.NOT_FOUND):
+        return replace(memory, inquiry=None, outage=None, failed_reads=FAILED_READS - 1, reading_since=None)
     accusers = inquiry.said(Said.UNHEALTHY, Said.NOT_FOUND)
     known = max((reply.id for reply in accusers if reply.id is not None), default=None)
     cause = f"no peer confirms that it is healthy: {inquiry.summary()}"

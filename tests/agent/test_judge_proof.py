@@ -10,7 +10,7 @@ from pp_hostd.model.answer import Health
 from pp_hostd.model.condemnation import Requested
 from pp_hostd.model.evidence import Read, WatchedCondemned
 from pp_hostd.model.inquiry import Inquiry
-from pp_hostd.model.memory import Lifted, Memory, Outage, Proof, Source
+from pp_hostd.model.memory import LastRead, Lifted, Memory, Outage, Proof, Source
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.verdict import State
@@ -104,7 +104,7 @@ def test_a_peers_healthy_is_proof_from_when_it_was_asked() -> None:
 
 
 @pytest.mark.parametrize(("health", "id"), [(Health.UNHEALTHY, 6), (Health.NOT_FOUND, None)])
-def test_a_peers_not_found_weighs_like_unhealthy(health: Health, id: int | None) -> None:
+def test_where_machines_are_nodes_a_peers_not_found_weighs_like_unhealthy(health: Health, id: int | None) -> None:
     lived = host(inquiring(), now=START + 15)
     assert lived.learn(answered("peer-1", health, id), answered("peer-2", None)).reset is None
     lived.now = START + 16
@@ -239,6 +239,32 @@ def test_a_condemnation_that_a_watch_reported_outweighs_a_machine_that_is_missin
     lived.standing = replace(standing(), machine="metal/worker-1", untouched_at=START + 3)
     lived.learn(WATCHED)
     assert lived.learn(MISSING).reset is not None
+
+
+def told_of_no_machine(*, untouched_at: float) -> VirtualHost:
+    """A host to whom one peer says "not-found" and the other one nothing; its own last read failed."""
+    failed = replace(inquiring(), last_read=LastRead(START + 11, START + 12, "timed out"))
+    lived = host(failed, now=START + 15)
+    lived.standing = replace(standing(), machine="metal/worker-1", untouched_at=untouched_at)
+    lived.learn(answered("peer-1", Health.NOT_FOUND), answered("peer-2", None))
+    lived.now = START + 16
+    lived.learn()
+    return lived
+
+
+def test_a_host_whose_machine_a_peer_does_not_find_reads_before_it_is_condemned_and_may_find_proof() -> None:
+    lived = told_of_no_machine(untouched_at=START + 18)
+    assert (lived.verdict.reset, lived.verdict.read, lived.verdict.feed) == (None, True, True)
+    lived.now = START + 18
+    lived.learn(Read(START + 16, START + 17, missing=True, subject="metal/worker-1"))
+    assert lived.verdict.proof == Proof(START + 16, Source.OWN_READ)
+    assert lived.memory.machine_gone
+
+
+def test_a_host_whose_machine_a_peer_does_not_find_and_that_reads_nothing_dies_by_its_self_timeout() -> None:
+    lived = told_of_no_machine(untouched_at=START).run(60)
+    assert lived.verdict.reset is not None
+    assert lived.verdict.reset.at <= START + 22
 
 
 # Rule 2

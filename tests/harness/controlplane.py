@@ -20,6 +20,7 @@ from tests.harness.supervise import Supervisor
 CRDS = Path(__file__).parents[1] / "crds"
 DEFINITIONS = [*(yaml.safe_load(path.read_text()) for path in sorted(CRDS.glob("*.yaml"))), *definitions()]
 """Small ones of others' kinds, and those that are ours."""
+CRD_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
@@ -198,12 +199,24 @@ class RealCluster(Cluster):
 
     def _load_objects(self) -> None:
         for definition in self._definitions:
-            self._create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+            self._create(CRD_PATH, definition)
         role = {"kind": "ClusterRole", "name": "reader"}
         subject = {"kind": "User", "name": "reader"}
         self._create(f"{RBAC}/clusterroles", {"metadata": {"name": "reader"}, "rules": READER_RULES})
         binding = {"metadata": {"name": "reader"}, "subjects": [subject], "roleRef": role}
         self._create(f"{RBAC}/clusterrolebindings", binding)
+        self._wait_for_definitions()
+
+    def remove_definition(self, name: str) -> None:
+        """As `kubectl delete crd` does: the API server deletes all objects of that kind first."""
+        path = f"{self.server}{CRD_PATH}/{name}"
+        reply = self._admin.delete(path, timeout=10)
+        assert reply.status_code == 200, reply.text
+        eventually(lambda: self._admin.get(path, timeout=10).status_code == 404, f"{name} is deleted")
+
+    def restore_definition(self, name: str) -> None:
+        """The kind is served again, and has no objects."""
+        self._create(CRD_PATH, next(each for each in self._definitions if each["metadata"]["name"] == name))
         self._wait_for_definitions()
 
     def _wait_for_definitions(self) -> None:

@@ -9,10 +9,13 @@ import pytest
 
 from pp_hostd.model.keys import EXTERNAL_REMEDIATION
 from pp_hostd.model.promise import Withdrawn
+from tests.harness.bed.host import Host
 from tests.harness.cluster import Cluster
+from tests.harness.controlplane import RealCluster
 from tests.harness.embedded import EmbeddedCluster
 from tests.harness.eventually import eventually
 from tests.scenarios.leading import LeaderStage, now
+from tests.scenarios.stage import shows
 
 PATIENT: dict[str, Any] = {
     "machines": "openshift",
@@ -22,6 +25,14 @@ PATIENT: dict[str, Any] = {
     "agent__self_timeout_seconds": 50.0,
 }
 """A host that is cut off for some seconds lives on, also on a machine that stands still for much longer."""
+SELF_TIMEOUT_SECONDS = 20.0
+SIX = {
+    **PATIENT,
+    "peers__round_seconds": 1.0,
+    "watchdog__timeout_seconds": 8,
+    "agent__self_timeout_seconds": SELF_TIMEOUT_SECONDS,
+}
+MACHINES = "machines.machine.openshift.io"
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +51,13 @@ def real_patient(real_cluster: Cluster) -> Iterator[LeaderStage]:
 def stage(request: pytest.FixtureRequest) -> LeaderStage:
     chosen: LeaderStage = request.getfixturevalue(f"{request.param}_patient")
     return chosen
+
+
+@pytest.fixture
+def removable() -> Iterator[tuple[RealCluster, LeaderStage]]:
+    """A control plane of its own: others' tests need what is removed here."""
+    with RealCluster.start() as cluster, LeaderStage.on(cluster, **SIX) as stage:
+        yield cluster, stage
 
 
 @pytest.mark.parametrize("after_seconds", [0.0, 0.3, 1.0, 5.0])
@@ -65,13 +83,49 @@ def test_machines_that_are_deleted_under_armed_hosts_reset_nobody(stage: LeaderS
     boots = [host.boots for host in hosts]
     for host in hosts:
         stage.contents.delete(stage.contents.machines, host.name)
+    _await_withdrawals(stage, hosts)
+    _await_new_machines(stage, hosts)
+    assert [host.boots for host in hosts] == boots
 
-    def withdrawn() -> bool:
-        return all(isinstance(stage.contents.node(host.name).agent, Withdrawn) for host in hosts)
 
-    eventually(withdrawn, "all have withdrawn", 60)
-    assert [host.boots for host in hosts] == boots and all(host.is_up() and host.kubelet_started() for host in hosts)
+def test_machines_that_are_deleted_with_their_crd_reset_nobody(removable: tuple[RealCluster, LeaderStage]) -> None:
+    """Who reads between the last Machine's end and the CRD's withdraws at once, who reads later takes a path that is
+    not served for an outage, and withdraws when it is served again."""
+    cluster, stage = removable
+    hosts = stage.begin()
+    cluster.remove_definition(MACHINES)
+    until_at = now() + SELF_TIMEOUT_SECONDS
+    eventually(lambda: all(_lives_on(stage, host, until_at) for host in hosts), "all found new proof, or withdrew", 90)
+    stage.shows("listing machines: not found")
+    cluster.restore_definition(MACHINES)
+    _await_withdrawals(stage, hosts)
+    _await_new_machines(stage, hosts)
+    assert [host.boots for host in hosts] == [1] * len(hosts)
+
+
+def _lives_on(stage: LeaderStage, host: Host, until_at: float) -> bool:
+    """Unarmed, or armed and still fed at that moment by the majority's verdict."""
+    assert host.is_up(), host.journal()[-3:]
+    if isinstance(stage.contents.node(host.name).agent, Withdrawn):
+        return now() > until_at
+    fed = bool(host.watchdog("feed")[-1]["at"] > until_at)
+    return fed and "the control plane is out, not this host" in host.status_text()
+
+
+def _await_withdrawals(stage: LeaderStage, hosts: list[Host]) -> None:
+    """Nobody is reset: each says so on its Node, and lives on unarmed."""
+
+    def withdrawn(host: Host) -> bool:
+        assert host.is_up(), host.journal()[-3:]
+        return isinstance(stage.contents.node(host.name).agent, Withdrawn)
+
+    eventually(lambda: all(map(withdrawn, hosts)), "all have withdrawn", 60)
+    for host in hosts:
+        shows(host, "is gone, and its Node untouched")
+        assert host.kubelet_started() and host.watchdog()[-1]["event"] == "close"
+
+
+def _await_new_machines(stage: LeaderStage, hosts: list[Host]) -> None:
     for host in hosts:
         stage.contents.make_machine(host.name)
     eventually(lambda: all(map(stage.is_well, hosts)), "all are armed again, for their new Machines", 60)
-    assert [host.boots for host in hosts] == boots
