@@ -32,7 +32,7 @@ FAILURES_BEFORE_REST = 3
 
 @frozen
 class Unanswered:
-    """How an exchange ended that brought no answer from any server."""
+    """How an exchange ended that brought no answer from any server, or only that the server itself is ill (5xx)."""
 
     outcome: Outcome
     sentence: str
@@ -50,12 +50,12 @@ class Rest:
         self._until = 0.0
 
     def answered(self) -> None:
-        """A server answered, whatever it said."""
+        """A server answered, and was not ill."""
         self._backoff.reset()
         self._last = None
 
     def unanswered(self, failure: Unanswered, now: float) -> None:
-        """An exchange ended without an answer from any server."""
+        """An exchange ended so."""
         self._last = failure
         self._until = now + self._backoff.after_failure()
 

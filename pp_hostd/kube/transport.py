@@ -30,6 +30,7 @@ T = TypeVar("T")
 MAX_IDLE = 2
 WIRE_ERRORS = (OSError, ssl.SSLError, h11.RemoteProtocolError, TimedOut, Garbage)
 # One server's authorizer, limits or storage may be behind: another of the same cluster may answer otherwise.
+FIRST_SERVER_ERROR = 500
 REFUSALS = (Outcome.UNAUTHORIZED, Outcome.FORBIDDEN, Outcome.THROTTLED)
 # What one server answers and another of the same cluster may not: the next exchange begins with the next server.
 TRY_ANOTHER = (
@@ -169,7 +170,7 @@ class Transport:
 
     def _failed(self, request: Request, attempt: _Attempt, error: Exception) -> ApiError:
         failed = error if isinstance(error, ApiError) else self._named(request, attempt, error)
-        if failed.status is None:
+        if failed.status is None or failed.status >= FIRST_SERVER_ERROR:
             self._rest.unanswered(Unanswered(failed.outcome, failed.sentence), asyncio.get_running_loop().time())
         elsewhere = failed.outcome in TRY_ANOTHER or (request.every_server and failed.outcome is Outcome.NOT_FOUND)
         if elsewhere and self._choices > 1:
@@ -210,7 +211,8 @@ class Transport:
         if request.body:
             headers["Content-Type"] = request.content_type
         head = await connection.request(request.method, request.target, headers, request.body)
-        self._rest.answered()
+        if head.status < FIRST_SERVER_ERROR:
+            self._rest.answered()
         return head
 
     async def _body(self, connection: Connection, head: Head, limit_bytes: int) -> bytes:

@@ -73,7 +73,22 @@ def test_a_read_that_may_not_rest_is_tried_always_and_its_success_ends_the_rest(
     in_standing_time(story)
 
 
-@pytest.mark.parametrize(("status", "outcome"), [("401", Outcome.UNAUTHORIZED), ("503", Outcome.SERVER_ERROR)])
+@pytest.mark.parametrize("status", ["500", "503"])
+def test_a_server_that_says_it_is_ill_is_left_in_peace(trouble: TroubleServer, dial: Dial, status: str) -> None:
+    async def story(loop: StandingLoop) -> None:
+        port = trouble.listen(status)
+        client = dial(port.url)
+        found = [await read(client, may_rest=True) for _ in range(9)]
+        assert [error and error.outcome for error in found] == [Outcome.SERVER_ERROR] * 9
+        assert len(port.requests) == 3
+        loop.now += LONGEST_PAUSE_SECONDS
+        await asyncio.gather(*(read(client, may_rest=True) for _ in range(9)))
+        assert len(port.requests) == 4
+
+    in_standing_time(story)
+
+
+@pytest.mark.parametrize(("status", "outcome"), [("401", Outcome.UNAUTHORIZED), ("404", Outcome.NOT_FOUND)])
 def test_a_server_that_answers_is_asked_again_whatever_it_says(
     trouble: TroubleServer, dial: Dial, status: str, outcome: Outcome
 ) -> None:
