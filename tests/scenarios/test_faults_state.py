@@ -7,9 +7,10 @@ import signal
 from typing import Any, Callable
 
 from tests.harness.bed.host import Host
+from tests.harness.bed.relay import Mode
 from tests.harness.eventually import eventually
 from tests.scenarios.faults import dies_by_the_bound, last_proof_at, python
-from tests.scenarios.stage import LONG_SECONDS, Stage, outlive
+from tests.scenarios.stage import LONG_SECONDS, Stage, outlive, says, shows
 
 FUTURE_SECONDS = 3600
 WRITE = "import sys; open(sys.argv[1], 'w').write(sys.argv[2])"
@@ -74,3 +75,20 @@ def test_a_host_that_finds_its_files_damaged_lives_on_if_it_is_well_and_dies_if_
         told = f"it counts as nothing known, and was set aside as {paths[host]}.corrupt"
         is_told = any(told in line for line in host.journal())
         assert is_told == (damaged is not of_another_boot)  # which is no damage: simply old
+
+
+def test_a_state_that_is_damaged_while_the_api_is_away_resets_nobody(any_stage: Stage) -> None:
+    hosts = any_stage.hosts(3)
+    any_stage.bed.set_api(Mode.REFUSE)
+    for host in hosts:
+        any_stage.alter(host)
+        shows(host, "the control plane is out, not this host")
+    for host, damaged in zip(hosts, (half, garbage, from_the_future)):
+        damage(host, "state", damaged)
+        says(host, "it counts as nothing known, and was set aside as /run/pp-hostd/state.corrupt")
+        says(host, "what the judgement before had kept stands instead")
+    outlive(hosts, LONG_SECONDS)
+    for host in hosts:
+        shows(host, "the control plane is out, not this host")
+    any_stage.bed.set_api(Mode.PASS)
+    eventually(lambda: all(map(any_stage.is_well, hosts)), "all are as before", 60)
