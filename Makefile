@@ -38,8 +38,8 @@ lint: $(STAMP) ## the quick part: ruff, mypy --strict, vermin, import contracts
 	$(BIN)/vermin --quiet --target=3.9- --violations --no-tips --eval-annotations $(SOURCES)
 	$(BIN)/lint-imports
 
-controlplane: $(STAMP) ## build etcd, kube-apiserver and friends into the cache (about 8 minutes, once)
-	@$(BIN)/python -m tests.harness.build
+controlplane: $(STAMP) ## build etcd, kube-apiserver and so on, and Cluster API's manager, into the cache (about 12 minutes, once)
+	@$(BIN)/python -m tests.harness.build controlplane clusterapi
 	@$(BIN)/python -m tests.harness.published
 
 demo: $(STAMP) ## show the main job on the embedded API, in a minute; ARGS=--json for one JSON object per line

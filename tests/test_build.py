@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.build import PROGRAMS
+from tests.harness.build import CONTROL_PLANE
 
 REPOSITORY = Path(__file__).parents[1]
-BUILD = (sys.executable, "-m", "tests.harness.build")
+BUILD = (sys.executable, "-m", "tests.harness.build", "controlplane")
 FAKE_GO = """#!/bin/sh
 here=$(dirname "$0")
 [ "$1" = version ] && { echo "go version go1.99.0 test/test"; exit; }
@@ -60,7 +60,7 @@ def test_the_first_run_builds_and_tells_where(workshop: Workshop) -> None:
     assert (status, errors) == (0, "")
     place = Path(output.partition("built, in ")[2].strip())
     assert place.parent == workshop.cache
-    assert {(place / program).read_text() for program in PROGRAMS} == {"program\n"}
+    assert {(place / program).read_text() for program in CONTROL_PLANE.programs} == {"program\n"}
 
 
 def test_the_second_run_builds_nothing(workshop: Workshop) -> None:

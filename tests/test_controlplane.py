@@ -12,7 +12,7 @@ import pytest
 
 from pp_hostd.kube import resources
 from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, NODES, OPENSHIFT_MACHINES, PODS, Resource
-from tests.harness.build import MODULE, binaries
+from tests.harness.build import CONTROL_PLANE, binaries
 from tests.harness.cluster import Cluster, write_kubeconfig
 from tests.harness.controlplane import RealCluster
 from tests.harness.eventually import eventually
@@ -50,7 +50,7 @@ def refusal(kubeconfig: Path, path: str) -> str:
 
 def test_it_is_the_kubernetes_that_the_module_names(real_cluster: RealCluster) -> None:
     version = read(real_cluster, "/version")
-    assert f"k8s.io/kubernetes {version['gitVersion']}" in (MODULE / "go.mod").read_text()
+    assert f"k8s.io/kubernetes {version['gitVersion']}" in (CONTROL_PLANE.directory / "go.mod").read_text()
 
 
 @pytest.mark.parametrize("resource", OUR_RESOURCES, ids=lambda resource: resource.path())

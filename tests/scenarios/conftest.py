@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.harness.cluster import Cluster
+from tests.harness.controlplane import RealCluster
 from tests.harness.embedded import EmbeddedCluster
 from tests.scenarios.leading import LeaderStage
 from tests.scenarios.stage import Stage
@@ -18,13 +19,16 @@ LAST_LINES = 12
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Show beside a failure what the hosts last said."""
+    """Show beside a failure what the hosts last said, and the programs of a real control plane."""
     report = yield
     for used in getattr(item, "funcargs", {}).values():
         if report.failed and isinstance(used, (Stage, LeaderStage)):
             for host in used.bed.hosts.values():
                 if host.boots:
                     report.sections.append((f"{host.name}'s journal", "\n".join(host.journal()[-LAST_LINES:])))
+            cluster = used.contents.cluster
+            if isinstance(cluster, RealCluster):
+                report.sections += [(f"{name}'s log", tail) for name, tail in cluster.supervisor.log_tails().items()]
     return report
 
 

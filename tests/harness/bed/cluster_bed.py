@@ -41,10 +41,12 @@ class ClusterBed(Bed):
         settings: Mapping[str, Any] | None = None,
         api_servers: int = 1,
         design: Design | None = None,
+        contents: type[Contents] = Contents,
     ) -> ClusterBed:
         """So many workers, and hosts of the control plane before them.
 
-        Settings are named as in `check-config`; `api.machines` also says what machines the cluster holds.
+        Settings are named as in `check-config`; `api.machines` also says what machines the cluster holds, and
+        `contents` who makes them.
         """
         merged = {**SETTINGS, **(settings or {})}
         counts = {"control-plane": control_plane, "worker": hosts}
@@ -53,7 +55,7 @@ class ClusterBed(Bed):
         names = [f"{kind}-{number}" for kind, count in counts.items() for number in range(1, count + 1)]
         bed = cls(names, port, api_servers=api_servers, design=design)
         try:
-            bed._enrol(Contents(cluster, merged.get("api.machines", "node")), merged)
+            bed._enrol(contents(cluster, merged.get("api.machines", "node")), merged)
         except BaseException:
             bed.close()
             raise
