@@ -10,6 +10,7 @@ from pp_hostd.sim.mutants_of_days import (
     IDS_RESTART,
     LABEL_CONDEMNS,
     LENGTHENED_UNPROMISED,
+    NEWS_RESETS,
     ONE_ACCUSER_CONDEMNS,
     OWN_READ_ONLY,
     PAIRS_ARE_ARMED,
@@ -68,6 +69,18 @@ def _annotation_removed(names: Names) -> list[Trouble]:
             Trouble(at, "cut off", names[-1:], 8.0),
             Trouble(at + 1, "request", names[-1:]),
             Trouble(at + 1 + seconds, "external-remediation is removed", names[-1:]),
+        ]
+    return troubles
+
+
+def _late_news(names: Names) -> list[Trouble]:
+    """Again and again: some watches tell of the condemnation only after it was lifted."""
+    troubles = []
+    for at in (BEGIN + number * MINUTE for number in range(6)):
+        troubles += [
+            Trouble(at, "cut off", names[-1:], 10.0),
+            Trouble(at + 1, "request", names[-1:]),
+            Trouble(at + 8, "absolve", names[-1:]),
         ]
     return troubles
 
@@ -192,6 +205,13 @@ ATTACK_DAYS = {
         5,
         _annotation_removed,
         LABEL_CONDEMNS,
+        everybody,
+    ),
+    "late-news": NamedDay(
+        "a host is absolved while its link is down, and hears of the condemnation later",
+        5,
+        _late_news,
+        NEWS_RESETS,
         everybody,
     ),
     "machines-vanish": NamedDay(

@@ -51,6 +51,13 @@ LABEL_CONDEMNS = mutant(
     ),
 )
 
+NEWS_RESETS = mutant(
+    "a watch resets a host whose next read would acquit it",
+    1,
+    "",
+    ("agent.judge:_after_watch", "if not standing.armed:", "if True:"),
+)
+
 HELD_BY_ITSELF = mutant(
     "a gate holds kubelets that have to start the API",
     6,
