@@ -72,8 +72,6 @@ class Agent:
         self._wakes = 0
         self._due = False
         self._decided: Decision | None = None
-        self._ordered_at: float | None = None
-        self._rest_seconds = 0.0
         self._missing_since: float | None = None
         self._remembered: Kept | None = None
         self._shown = ""
@@ -133,10 +131,9 @@ class Agent:
         self._ground = replace(self._ground, stopping=True)
         self._process.do(self._wake)
 
-    def shut_down(self, *, powers_off: bool, rest_seconds: float) -> None:
-        """As systemd orders it when the system shuts down, which takes so long once this agent has ended."""
-        self._ordered_at = ordered_at = self.clock()
-        self._rest_seconds = rest_seconds
+    def shut_down(self, *, powers_off: bool) -> None:
+        """As systemd orders it when the system shuts down."""
+        ordered_at = self.clock()
         self._ground = replace(self._ground, powering_off=powers_off)
         self.stop()
         at = self.clock.when(ordered_at + WITHDRAW_SECONDS)
@@ -167,8 +164,7 @@ class Agent:
         bond = self.driver.bond
         if self._ground.stopping and self.driver.idle and bond.watchdog is None and not bond.promises:
             self._process.kill()
-            if self._ordered_at is not None:
-                self._host.end(self._boot, self._rest_seconds)
+            self._host.agent_ended(self._boot)
 
     def _alarm(self, wakes: int) -> None:
         if wakes == self._wakes:
@@ -214,7 +210,7 @@ class Agent:
         self._time.after(self._chance.random() * POWER_OFF_SECONDS, partial(self._host.feed, self._boot))
         self._note(self._host.name, f"leaves its watchdog to run out in {POWER_OFF_SECONDS} s, and ends")
         self._process.kill()
-        self._host.end(self._boot, self._rest_seconds)
+        self._host.agent_ended(self._boot)
 
     def reset(self, decision: Decision, bond: Bond) -> None:
         if self._decided == decision:

@@ -107,6 +107,10 @@ class Api:
         past = self._past.get((kind, namespace, name))
         return past[-1][0] if past else 0.0
 
+    def past(self, kind: Resource, namespace: str, name: str) -> list[Json]:
+        """This machine after each write."""
+        return [was for _, was in self._past.get((kind, namespace, name), ())]
+
     def if_there(self, parse: Parse, kind: Resource, namespace: str, name: str) -> Any:
         """The same; None if there is no such object."""
         self.check_served(kind)

@@ -13,6 +13,7 @@ from pp_hostd.kube.resources import NODES
 from pp_hostd.model.answer import Answer, Health
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.keys import CONDEMNATION_ID, EXTERNAL_REMEDIATION, is_ours
+from pp_hostd.model.node import Node, parse_node
 from pp_hostd.sim.api import Json, as_it_is
 from pp_hostd.sim.filled import EPOCH_TIME, make_machine
 from pp_hostd.sim.question import Question
@@ -101,9 +102,27 @@ class Attacks:
     # The store.
 
     def _restore(self, _: Trouble) -> None:
-        """To what was saved; versions go on, and whoever watches must list again."""
+        """To what was saved; versions go on, and whoever watches must list again. By the book no leader runs until
+        each host has stored its promise again."""
         if self._saved is not None:
             self._api.restore(self._saved)
+            for host in self._world.hosts.values():
+                host.machine_is_back()
+            self._world.on_restored()
+            self._world.stop_leaders()
+            self._await_promises()
+
+    def _await_promises(self) -> None:
+        if all(map(self._has_promised, self._world.names)):
+            self._world.start_leaders()
+        else:
+            self._world.time.after(LOOK_SECONDS, self._await_promises)
+
+    def _has_promised(self, name: str) -> bool:
+        """Whether its Node says what its agent has last stored there."""
+        _, agent = self._world.agents.get(name, (None, None))
+        node = self._api.if_there(parse_node, NODES, "", name)
+        return agent is not None and isinstance(node, Node) and node.agent == agent.driver.bond.stored
 
     # Machines and Nodes.
 
@@ -150,7 +169,10 @@ class Attacks:
                 self._world.time.after(trouble.seconds, partial(self._register, name, node))
 
     def _register(self, name: str, node: Json) -> None:
-        if self._api.exists(NODES, "", name):
+        found = self._api.if_there(as_it_is, NODES, "", name)
+        if found is not None:
+            if found["metadata"]["uid"] == node["metadata"]["uid"]:  # its finalizers keep it for a while
+                self._world.time.after(LOOK_SECONDS, partial(self._register, name, node))
             return
         metadata, status = node["metadata"], node.get("status", {})
         texts = {

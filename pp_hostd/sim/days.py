@@ -5,18 +5,28 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+from pp_hostd.agent.shutdown import POWER_OFF_SECONDS
+from pp_hostd.sim.attack_themes import ATTACKS, attacked_cluster
 from pp_hostd.sim.cluster import Cluster
 from pp_hostd.sim.kinds import Day, any_trouble
-from pp_hostd.sim.schedule import CALM_SECONDS, HEALED_AT, Schedule
+from pp_hostd.sim.play import hangs
+from pp_hostd.sim.schedule import CALM_SECONDS, END_AT, HEALED_AT, Schedule, Trouble
 from pp_hostd.sim.themes import THEMES
 
 STRATEGIES = ("", "", "out-of-service", "resources")
 MACHINES = ("openshift", "openshift", "node", "cluster-api")
+ATTACKED_DAYS = 0.4
+"""So many of all days have attacks, too."""
+HANGING_SECONDS = 2 * POWER_OFF_SECONDS
+"""A day on which a power-off hangs is longer: only the watchdog ends it."""
+
+RESTORED_SECONDS = 120.0
+"""And so is one with an etcd restore: the leaders begin only when every host has looked at its Node."""
 
 
 def random_schedule(seed: int, most_nodes: int, least_nodes: int = 2, theme: str = "") -> Schedule:
     """A bad day has a theme (this one, or any), in which rules meet; then things happen that have nothing to do with
-    it."""
+    it, and on some days attacks."""
     chance = random.Random(f"schedule {seed}")
     nodes = chance.randint(least_nodes, most_nodes)
     names = [f"node-{number}" for number in range(1, nodes + 1)]
@@ -26,9 +36,31 @@ def random_schedule(seed: int, most_nodes: int, least_nodes: int = 2, theme: str
     day = Day(chance, names, victim, begin)
     troubles = list(THEMES[theme](day))
     troubles += [any_trouble(day) for _ in range(chance.randint(0, 6))]
+    schedule = Schedule(seed, nodes, _in_time(troubles), cluster=_cluster(day, theme))
+    return _attacked(schedule, replace(day, chance=random.Random(f"attacks {seed}")))
+
+
+def _in_time(troubles: list[Trouble]) -> tuple[Trouble, ...]:
+    """In order, and each before all is healed."""
     soon = [trouble if trouble.at < HEALED_AT else replace(trouble, at=HEALED_AT - 1) for trouble in troubles]
-    in_order = tuple(sorted(soon, key=lambda trouble: trouble.at))
-    return Schedule(seed, nodes, in_order, cluster=_cluster(day, theme))
+    return tuple(sorted(soon, key=lambda trouble: trouble.at))
+
+
+def _attacked(schedule: Schedule, day: Day) -> Schedule:
+    """The attacks have dice of their own, so that the other troubles are the same with and without them."""
+    chance = day.chance
+    if chance.random() >= ATTACKED_DAYS:
+        return schedule
+    attacks = [chance.choice(sorted(ATTACKS)) for _ in range(chance.randint(1, 2))]
+    troubles = [trouble for attack in attacks for trouble in ATTACKS[attack](day)]
+    soon = [replace(trouble, seconds=min(trouble.seconds, max(0.0, HEALED_AT - trouble.at))) for trouble in troubles]
+    later_seconds = RESTORED_SECONDS * ("restore" in attacks) + HANGING_SECONDS * any(map(hangs, soon))
+    return replace(
+        schedule,
+        troubles=_in_time([*schedule.troubles, *soon]),
+        end_at=END_AT + later_seconds,
+        cluster=attacked_cluster(day, attacks, schedule.cluster),
+    )
 
 
 def _cluster(day: Day, theme: str) -> Cluster:

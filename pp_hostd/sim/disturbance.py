@@ -30,6 +30,8 @@ class Disturbances:
         self._network_changed_at = self._api_changed_at = 0.0
         self.lied = False
         """Whether somebody has spoken for a peer."""
+        self.left = False
+        """Whether a node has ever left."""
 
     def disturbed(self, name: str, seconds: float) -> None:
         """Its agent can't do its work for so long."""
@@ -51,7 +53,8 @@ class Disturbances:
             self._api_out_since = self._time.now
 
     def only_control_plane_failed(self, name: str) -> bool:
-        """Whether nobody has the API, and all else is well, and was so for a while before it failed."""
+        """Whether nobody has the API, and all else is well, and was so for a while before it failed. Hosts that start
+        the API may be down, if the others are a majority."""
         since = self._api_out_since
         if (
             since is None
@@ -61,9 +64,15 @@ class Disturbances:
         ):
             return False
         wrong_at = [self._network_changed_at, self._api.changed_at(*self._api.cluster.place(name))]
-        wrong_at += self._disturbed_until.values()
-        wrong_at += [self._time.now if host.boot is None else host.boot.since for host in self._hosts.values()]
+        others = self._all_but_api_hosts()
+        wrong_at += [self._disturbed_until.get(other, 0.0) for other in others]
+        wrong_at += [self._time.now if host.boot is None else host.boot.since for host in others.values()]
         return max(wrong_at) + CALM_SECONDS < since
+
+    def _all_but_api_hosts(self) -> Mapping[str, Host]:
+        """All hosts, if the others were no majority, or a node has left meanwhile."""
+        others = {name: host for name, host in self._hosts.items() if name not in self._api.cluster.api_on}
+        return others if 2 * len(others) > len(self._hosts) and not self.left else self._hosts
 
     def only_its_machine_vanished(self, name: str, uid: str) -> bool:
         """Whether its Machine of this uid is gone, its Node is untouched, and all else was well for a while."""

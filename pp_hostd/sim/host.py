@@ -36,6 +36,8 @@ class Boot:
     fires_at: float = 0.0
     kubelet_since: float | None = None
     decided: bool = False
+    rest_seconds: float | None = None
+    """What its shutdown takes once the agent has ended; None if none was ordered."""
     machine_is_gone: bool = False
     """The one that is promised, so that it must end."""
     on_end: list[Callable[[], None]] = field(default_factory=list)
@@ -122,6 +124,11 @@ class Host:
         if boot is not None and boot.gate is Gate.OPEN and boot.watchdog_seconds is not None:
             boot.machine_is_gone = True
 
+    def machine_is_back(self) -> None:
+        """The one that it has promised by: nothing must end any more."""
+        if self.boot is not None:
+            self.boot.machine_is_gone = False
+
     def _look_at_watchdog(self, boot: Boot) -> None:
         if self.boot is not boot or boot.watchdog_seconds is None:
             return
@@ -146,6 +153,11 @@ class Host:
     def end(self, boot: Boot, seconds: float) -> None:
         """As a shutdown ends it, so many seconds from now; whatever runs there runs until then."""
         self._time.after(seconds, lambda: self.go_down("it is shut down") if self.boot is boot else None)
+
+    def agent_ended(self, boot: Boot) -> None:
+        """What is left of a shutdown, if one was ordered, goes on."""
+        if boot.rest_seconds is not None:
+            self.end(boot, boot.rest_seconds)
 
     # Workloads.
 

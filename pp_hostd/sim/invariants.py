@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections import Counter
 
 from pp_hostd.kube.resources import NODES
+from pp_hostd.leader.plan.valves import LEAST_RESETS_PER_HOUR, most_of
+from pp_hostd.model.condemnation import Condemned
 from pp_hostd.model.keys import EXTERNAL_REMEDIATION, OUT_OF_SERVICE, is_ours
+from pp_hostd.model.machine import Machine, parse_machine
 from pp_hostd.model.memory import Decision
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.sim.api import SERVERS, Json, as_it_is
+from pp_hostd.sim.attacks import LIED_ID
 from pp_hostd.sim.host import MAX_DRIFT, MOST_BOOT_SECONDS, Host
 from pp_hostd.sim.kubelet import LOOK_SECONDS
 from pp_hostd.sim.truth import A_MOMENT
@@ -31,10 +35,12 @@ class Invariants:
         self._world, self._spared = world, spared
         self.resets = 0
         self._owed: Counter[tuple[str, str, int, int]] = Counter()
+        self._remediated: set[str] = set()
         world.on_freed = self._freed
         world.on_decided = self._decided
         world.on_fired = self._fired
         world.on_stuck = self._stuck
+        world.on_restored = self._remediated.clear  # and with it the count of the leaders
         world.on_false_proof = self._false_proof
         self._before = {name: _lasting(world.api.found(as_it_is, NODES, "", name)) for name in world.names}
 
@@ -42,10 +48,20 @@ class Invariants:
         host = self._world.hosts.get(node)
         if host is not None and host.runs_workloads:
             raise Violation("two copies", f"{node} runs the workloads that the leader has just freed")
+        self._remediation(node)
+
+    def _remediation(self, node: str) -> None:
+        """Rule 15. On no day remediations are an hour apart."""
+        self._remediated.add(node)
+        most = most_of(self._world.settings.leader.resets_per_hour, len(self._world.names), LEAST_RESETS_PER_HOUR)
+        if len(self._remediated) > most:
+            raise Violation("budget", f"{node} is remediated after {most} others, and no more may be in an hour")
 
     def _decided(self, node: str, decision: Decision, uid: str) -> None:
         self.resets += 1
-        if decision.id is not None:
+        if decision.id is not None and not self._is_replaced(node, decision.id):
+            if decision.id != LIED_ID:
+                self._remediation(node)
             owed = (node, uid, decision.id, self._world.people.put_back[node])
             self._owed[owed] += 1
             if self._owed[owed] > 1:
@@ -55,6 +71,14 @@ class Invariants:
             raise Violation("needless reset", f"{node}, whose Machine alone has vanished: {decision.cause}")
         if node in self._spared or disturbances.only_control_plane_failed(node):
             raise Violation("needless reset", f"{node}: {decision.cause}")
+
+    def _is_replaced(self, node: str, condemnation_id: int) -> bool:
+        """Whether the machine was condemned under another id since. No read finds the old one lifted any more, so a
+        peer that remembers it counts as one that accuses, and the host may lack it in the majority (rules 3, 4)."""
+        machines = map(parse_machine, self._world.api.past(*self._world.api.cluster.place(node)))
+        states = [machine.condemnation for machine in machines if isinstance(machine, Machine)]
+        ids = [state.id for state in states if isinstance(state, Condemned)]
+        return condemnation_id in ids and ids[-1] != condemnation_id
 
     def _false_proof(self, sentence: str) -> None:
         raise Violation("bound", sentence)

@@ -56,8 +56,9 @@ class People:
 
     def replace_machine(self, name: str) -> None:
         """Another one under the old name: it is told apart by its uid alone."""
-        self._api.delete(*self._api.cluster.place(name))
-        make_machine(self._api, name)
+        if self._api.exists(*self._api.cluster.place(name)):
+            self._api.delete(*self._api.cluster.place(name))
+            make_machine(self._api, name)
 
     def _condemnation(self, name: str) -> object:
         there = self._api.exists(*self._api.cluster.place(name))

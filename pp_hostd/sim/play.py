@@ -26,6 +26,11 @@ SHUTDOWN_SECONDS = 30.0
 """No shutdown takes longer."""
 
 
+def hangs(trouble: Trouble) -> bool:
+    """Whether it is a shutdown that only the watchdog ends."""
+    return trouble.what == "shutdown" and trouble.part >= 0.5
+
+
 class Play:
     """Of hosts, processes and people; the rest is weather, or an attack."""
 
@@ -71,7 +76,7 @@ class Play:
         """The network, the API and the power are well; nobody's mind is changed."""
         self._weather.clear()
         for host in self._world.hosts.values():
-            host.reset_works = True
+            host.reset_works, host.off_until = True, 0.0
             host.power_on()
         self._world.note("TROUBLE", "all is healed")
 
@@ -86,11 +91,10 @@ class Play:
     def _shut_down(self, trouble: Trouble) -> None:
         """By systemctl: off for so long, or a restart. If it is bad enough, the rest hangs until the watchdog fires."""
         host, world = self._world.hosts[trouble.who[0]], self._world
-        hangs = trouble.part >= 0.5
-        most_seconds = 2 * POWER_OFF_SECONDS + SHUTDOWN_SECONDS if hangs else SHUTDOWN_SECONDS
-        host.off_until = 0.0 if hangs else world.time.now + trouble.seconds
+        most_seconds = 2 * POWER_OFF_SECONDS + SHUTDOWN_SECONDS if hangs(trouble) else SHUTDOWN_SECONDS
+        host.off_until = 0.0 if hangs(trouble) else world.time.now + trouble.seconds
         world.disturbances.disturbed(host.name, most_seconds)
-        rest_seconds = math.inf if hangs else REST_SECONDS
+        rest_seconds = math.inf if hangs(trouble) else REST_SECONDS
         world.shut_down(host.name, most_seconds, powers_off=trouble.seconds > 0, rest_seconds=rest_seconds)
         world.time.after(trouble.seconds, host.power_on)
 
@@ -164,6 +168,7 @@ class Play:
     def _leave(self, trouble: Trouble) -> None:
         """And joins again. It is the quiet way out: whoever orders it answers for the workloads."""
         people, name = self._world.people, trouble.who[0]
+        self._world.disturbances.left = True
         people.unenrol(name)
         boot = self._world.hosts[name].boot
         if boot is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import replace
 from functools import partial
@@ -56,6 +57,7 @@ class World:
         self.on_false_proof: Callable[[str], None] = lambda _: None
         self.on_fired: Callable[[str], None] = lambda _: None
         self.on_stuck: Callable[[str], None] = lambda _: None
+        self.on_restored: Callable[[], None] = lambda: None
         self.when_freed: dict[str, Callable[[], None]] = {}
         """By node: what happens once, when the freeing of its workloads begins."""
         self.lies: dict[str, Callable[[Question], Answer]] = {}
@@ -67,6 +69,7 @@ class World:
         self.agents: dict[str, tuple[Process, Agent]] = {}
         self.leaders: dict[str, tuple[Process, Leader]] = {}
         self._processes = 0
+        self._leaders_are_stopped = False
         self._settings_of = {name: cluster.settings(settings, name) for name in self.names}
         self.people = People(self.api, self.time, note)
         watchdog_seconds = settings.watchdog.timeout_seconds
@@ -125,7 +128,7 @@ class World:
 
     def start_agent(self, host: Host) -> None:
         boot = host.boot
-        if boot is None or host.name in self.agents:
+        if boot is None or boot.rest_seconds is not None or host.name in self.agents:
             return
         if self.time.now < host.agent_not_before:
             self.time.at(host.agent_not_before, partial(self.start_agent, host))
@@ -139,7 +142,7 @@ class World:
 
     def start_leader(self, host: Host) -> None:
         boot = host.boot
-        if boot is None or host.name in self.leaders:
+        if boot is None or host.name in self.leaders or self._leaders_are_stopped:
             return
         client = self._client(host.name, boot)
         identity = f"{host.name}_{self._processes}"
@@ -148,24 +151,36 @@ class World:
         self.leaders[host.name] = (client.process, leader)
 
     def kill_agent(self, name: str) -> None:
-        """As `kill -9`; systemd starts it again."""
-        process, agent = self.agents.pop(name, (None, None))
-        if process is not None and agent is not None:
+        """As `kill -9`; systemd starts it again, but for a shutdown."""
+        host, (process, agent) = self.hosts[name], self.agents.pop(name, (None, None))
+        if process is not None and agent is not None and host.boot is not None:
             agent.keep()
             process.kill()
-            self.time.after(RESTART_SECONDS, partial(self.start_agent, self.hosts[name]))
+            host.agent_ended(host.boot)
+            self.time.after(RESTART_SECONDS, partial(self.start_agent, host))
 
     def shut_down(self, name: str, stuck_seconds: float, *, powers_off: bool, rest_seconds: float) -> None:
         """As systemd does it: everything is told to stop, and the host ends so long after its agent."""
         host = self.hosts[name]
-        boot, (_, agent) = host.boot, self.agents.get(name, (None, None))
-        if boot is None:
+        boot, (process, agent) = host.boot, self.agents.get(name, (None, None))
+        if boot is None or boot.rest_seconds is not None:
             return
-        if agent is None:
-            host.end(boot, rest_seconds)
+        boot.rest_seconds = rest_seconds
+        if process is not None and agent is not None and process.alive:
+            agent.shut_down(powers_off=powers_off)
         else:
-            agent.shut_down(powers_off=powers_off, rest_seconds=rest_seconds)
-        self.time.after(stuck_seconds, lambda: self.on_stuck(name) if host.boot is boot else None)
+            host.agent_ended(boot)
+        self.time.after(stuck_seconds, partial(self._look_at_shutdown, host, boot))
+
+    def _look_at_shutdown(self, host: Host, boot: Boot) -> None:
+        """A host that no watchdog guards may hang for ever; an agent that hangs is killed by systemd."""
+        process, _ = self.agents.get(host.name, (None, None))
+        if host.boot is not boot or (boot.watchdog_seconds is None and boot.rest_seconds == math.inf):
+            return
+        if process is not None and process.hangs:
+            self.kill_agent(host.name)
+        else:
+            self.on_stuck(host.name)
 
     def promise_otherwise(self, name: str, self_timeout_seconds: float, *, restart: bool) -> None:
         """Its agent gets another T: by an upgrade that restarts it, or as it runs."""
@@ -183,6 +198,20 @@ class World:
         if process is not None:
             process.kill()
             self.time.after(RESTART_SECONDS, partial(self.start_leader, self.hosts[name]))
+
+    def stop_leaders(self) -> None:
+        """As a person does it, on every host."""
+        self._leaders_are_stopped = True
+        for process, _ in self.leaders.values():
+            process.kill()
+        self.leaders.clear()
+        self.note("a person", "stops the leaders")
+
+    def start_leaders(self) -> None:
+        self._leaders_are_stopped = False
+        self.note("a person", "starts the leaders")
+        for name in self.names[:LEADERS]:
+            self.start_leader(self.hosts[name])
 
     def _client(self, name: str, boot: Boot) -> Client:
         self._processes += 1

@@ -45,6 +45,19 @@ def test_watches_go_on_after_a_restore() -> None:
     assert Story(saved, restored, *FREED).world.deletions == 1
 
 
+def test_after_a_restore_no_leader_runs_until_every_host_has_stored_its_promise_again() -> None:
+    saved, restored = Trouble(12.0, "etcd is saved"), Trouble(40.0, "etcd is restored")
+    longer = Trouble(20.0, "agent is upgraded", X, 0.0, 1.0)
+    story = Story(saved, longer, restored)
+    (stopped,), (started,) = story.said("a person", "stops the leaders"), story.said("a person", "starts the leaders")
+    before = Story(saved, longer, restored, until=started - 2)
+    assert stopped == 40.0
+    assert before.promise.self_timeout_seconds == 22.0
+    assert not before.world.leaders
+    assert story.promise.self_timeout_seconds > 22.0
+    assert story.world.leading()
+
+
 @pytest.mark.parametrize(("part", "same"), [(0.0, True), (1.0, False)])
 def test_a_machine_vanishes_and_comes_back_with_the_same_or_another_uid(part: float, same: bool) -> None:
     vanish = Trouble(15.0, "machines vanish", X, 5.0, part)
@@ -65,6 +78,13 @@ def test_a_node_is_deleted_and_registered_again() -> None:
     assert not gone.world.api.exists(NODES, "", *X)
     assert back.node.uid != Story(until=14.0).node.uid
     assert back.promise.machine_uid == back.world.machine(*X).uid
+
+
+def test_a_node_whose_finalizers_keep_it_is_registered_again_once_it_is_gone() -> None:
+    keeps, again = Trouble(15.0, "a Node has finalizers", X, 20.0), Trouble(16.0, "a Node is registered again", X, 5.0)
+    before, after = Story(keeps, again, until=34.0), Story(keeps, again, until=150.0)
+    assert before.node.uid == Story(until=14.0).node.uid
+    assert after.node.uid != before.node.uid
 
 
 def test_a_liar_accuses_whoever_asks() -> None:
@@ -109,6 +129,24 @@ def test_a_host_that_is_shut_down_in_an_outage_ends_with_its_promise() -> None:
     story = Story(Trouble(15.0, "API stops", EVERYBODY, 80.0), Trouble(40.0, "shutdown", X, 60.0), until=60.0)
     assert story.said("node-5", "is down: it is shut down")
     assert story.promise
+
+
+def test_a_shutdown_ends_also_if_its_agent_is_killed_before_it_can_withdraw() -> None:
+    cut, down = Trouble(14.0, "cut off from API", X, 60.0), Trouble(15.0, "shutdown", X)
+    story = Story(cut, down, Trouble(16.0, "agent is killed", X), until=40.0)
+    assert story.said("node-5", "is down: it is shut down", after=15.0)
+    assert story.promise
+
+
+def test_systemd_kills_an_agent_that_hangs_in_the_shutdown_of_a_host_without_watchdog() -> None:
+    unarmed, hung = Trouble(14.0, "maintenance", X, 100.0), Trouble(20.0, "agent hangs", X, 80.0)
+    story = Story(unarmed, hung, Trouble(21.0, "shutdown", X), until=60.0)
+    assert story.said("node-5", "is down: it is shut down", after=21.0)
+
+
+def test_an_agent_that_is_stopped_already_delays_no_shutdown() -> None:
+    story = Story(Trouble(15.0, "agent stops", X, 60.0), Trouble(25.0, "shutdown", X, 60.0), until=40.0)
+    assert story.said("node-5", "is down: it is shut down", after=25.0)
 
 
 def test_a_restart_withdraws_first_and_comes_back() -> None:

@@ -70,7 +70,7 @@ class Valves:
         names = {seen.machine.node for seen in found if seen.machine.node in observed.enrolled}
         names |= {_called(seen.machine) for seen in found if on_hosts and seen.host.host is not None}
         nodes = len(_within_reach(observed) if on_hosts else observed.enrolled)
-        most = _most(settings.leader.max_unhealthy, nodes, 1)
+        most = most_of(settings.leader.max_unhealthy, nodes, 1)
         storm = len(names) > most
         busy = {machine.node for machine in asked if isinstance(machine.condemnation, Condemned)}
         deleted = {name for name, stored in observed.backups.items() if not is_early(stored)}
@@ -82,7 +82,7 @@ class Valves:
         calm_at = now + settings.leader.cool_down_seconds if storm else term.calm_at
         worked_on = busy & observed.enrolled | deleted | off  # about all others nothing can be done
         busy_control_plane = (busy | off) & control_plane | absent
-        most_begin = _most(settings.leader.resets_per_hour, nodes, LEAST_RESETS_PER_HOUR)
+        most_begin = most_of(settings.leader.resets_per_hour, nodes, LEAST_RESETS_PER_HOUR)
         allowance = Allowance.of(most_begin, observed, term, now)
         return cls(len(names), most, len(worked_on), len(busy_control_plane), len(control_plane), calm_at, allowance)
 
@@ -166,7 +166,7 @@ def _absent(seen: NodeSeen | None) -> bool:
     return seen is None or (seen.freed is not None and seen.node.agent is None)
 
 
-def _most(share: str, nodes: int, least: int) -> int:
+def most_of(share: str, nodes: int, least: int) -> int:
     """Of a part of all nodes at least so many."""
     if not share.endswith("%"):
         return int(share)
