@@ -28,7 +28,12 @@ def seed(arguments: Namespace) -> int:
 
 
 def jobs(arguments: Namespace) -> int:
-    return arguments.jobs or len(os.sched_getaffinity(0))
+    return arguments.jobs or _processors()
+
+
+def _processors() -> int:
+    """Those that this process may use; PyPy only knows how many there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def replay_command(arguments: Namespace, seed: int) -> str:
