@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import Callable, NamedTuple
 
 from pp_hostd.model.identities import LEADER_USER
-from pp_hostd.model.keys import CORDONED, EXTERNAL_REMEDIATION, FREEING
+from pp_hostd.model.keys import BUDGET, CORDONED, EXTERNAL_REMEDIATION, FREEING, REQUESTED_AGAIN
 from tests.harness.cluster import Cluster
 from tests.harness.go_between import Answer, Asked, GoBetween
 from tests.scenarios.stage import now
@@ -16,8 +16,9 @@ from tests.scenarios.stage import now
 
 class Write(enum.Enum):
     """The writes of a remediation, by how they begin: the method, then what a patch makes of the Node or its machine,
-    or the kind and name that are created or deleted."""
+    or the kind and name that are created or deleted. The budget is created once, and replaced from then on."""
 
+    SPEND_BUDGET = "STORE configmaps/budget"
     CORDON = "PATCH cordoned"
     CONDEMN = "PATCH condemned"
     STORE_BACKUP = "POST configmaps/backup-"
@@ -29,6 +30,7 @@ class Write(enum.Enum):
     CLEAR = "PATCH lifted"
     UNCORDON = "PATCH uncordoned"
     DROP_BACKUP = "DELETE configmaps/backup-"
+    NOTE_REQUEST = "PATCH requested again"
 
 
 class Moment(enum.Enum):
@@ -116,7 +118,7 @@ def write_of(asked: Asked) -> Write | None:
     if asked.method == "PATCH" and plural in ("nodes", "machines"):
         words = f"PATCH {_state(body.get('metadata', {}).get('annotations', {}))}"
     else:
-        words = f"{asked.method} {plural}/{name}"
+        words = f"{'STORE' if name == BUDGET else asked.method} {plural}/{name}"
     return next((write for write in Write if words.startswith(write.value)), None)
 
 
@@ -125,6 +127,8 @@ def _state(annotations: dict[str, str | None]) -> str:
         return "condemned" if annotations[EXTERNAL_REMEDIATION] else "lifted"
     if annotations.get(FREEING):
         return "freeing"
+    if annotations.get(REQUESTED_AGAIN):
+        return "requested again"
     if CORDONED in annotations:
         return "cordoned" if annotations[CORDONED] else "uncordoned"
     return "none of these"  # such as one that completes a Node which its kubelet has made

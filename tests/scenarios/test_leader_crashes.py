@@ -14,12 +14,14 @@ from tests.scenarios.accidents import Accident, Moment, Write
 from tests.scenarios.trial import Scheme, Trial
 
 SOME = (
+    Accident(Write.SPEND_BUDGET, Moment.UNANSWERED),
     Accident(Write.CONDEMN, Moment.UNANSWERED),
     Accident(Write.STORE_BACKUP, Moment.ANSWERED),
     Accident(Write.DELETE_NODE, Moment.LOST),
     Accident(Write.DELETE_POD, Moment.UNANSWERED),
     Accident(Write.RECREATE, Moment.BEFORE),
     Accident(Write.CLEAR, Moment.LOST),
+    Accident(Write.NOTE_REQUEST, Moment.UNANSWERED),
 )
 
 

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, NODES, PODS, VOLUME_ATTACHMENTS, Resource
+from pp_hostd.model.budget import Budget, parse_budget
 from pp_hostd.model.condemnation import NotRequested, parse_condemnation
 from pp_hostd.model.identities import LEADER_USER
-from pp_hostd.model.keys import EXTERNAL_REMEDIATION, NAMESPACE, backup_name, is_ours
+from pp_hostd.model.keys import BUDGET, EXTERNAL_REMEDIATION, NAMESPACE, REQUESTED_AGAIN, backup_name, is_ours
 from pp_hostd.model.lease import LEASE
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.model.promise import Armed
@@ -120,29 +121,71 @@ class Trial:
         self._start_leaders()
         before = self._found(NODES, VICTIM)
         self._start_workload(VICTIM)
+        begun = self._begun()
         self._accidents.prepare(accident)
-        self._bed.contents.patch(self._bed.contents.machines, VICTIM, annotate(**{EXTERNAL_REMEDIATION: ""}))
+        self._request()
+        if accident.write is Write.NOTE_REQUEST:
+            eventually(lambda: self._is_noted(accident), "a request while the victim is off is noted", OVER_SECONDS)
         eventually(self._is_over, "the victim is well again", OVER_SECONDS)
-        struck = self._leaders[self._accidents.struck]
         if accident.moment is Moment.LOST:
-            assert struck.is_running()
-        else:
-            eventually(lambda: self._leads() not in (struck.host.name, ""), "another one leads")
+            assert self._leaders[self._accidents.struck].is_running()
+        eventually(lambda: self._is_led_after(accident), "somebody leads")
         self._survived += 1
         self._check(before, self._found(NODES, VICTIM))
+        # A leader that dies between the two can't tell what has begun, so that the next one may count it once more.
+        assert self._begun() - begun in (1, 2)
         self._end_workload()
+
+    def _request(self) -> None:
+        self._bed.contents.patch(self._bed.contents.machines, VICTIM, annotate(**{EXTERNAL_REMEDIATION: ""}))
+
+    def _begun(self) -> int:
+        """How many of the victim's remediations the budget counts."""
+        stored = self._found(CONFIG_MAPS, BUDGET, NAMESPACE)
+        budget = Budget() if stored is None else parse_budget(stored["data"][BUDGET])
+        assert isinstance(budget, Budget), budget
+        return sum(each.node == VICTIM for each in budget.beginnings)
+
+    def _is_noted(self, accident: Accident) -> bool:
+        """Whether the victim, which stays off and is freed, was requested again, and whoever leads knows it."""
+        self._replace_workload()
+        if self._is_given_back():
+            self._request()
+        if not self._accidents.struck or not self._bears_note() or not self._is_led_after(accident):
+            return False
+        return "what is requested meanwhile begins nothing" in self._bed.contents.leader_status()
+
+    def _is_led_after(self, accident: Accident) -> bool:
+        """Whether somebody leads whom the accident has not killed."""
+        killed = "" if accident.moment is Moment.LOST else self._leaders[self._accidents.struck].host.name
+        return self._leads() not in (killed, "")
 
     def _is_over(self) -> bool:
         """Whether all is well again. What else belongs to a cluster does its part meanwhile."""
         if not self._victim.is_up():
             self._bed.boot(VICTIM)
-        if self._found(PODS, WORKLOAD, PLACE) is None:
-            self._start_workload(ELSEWHERE)
+        self._replace_workload()
         if not self._accidents.struck or not self._is_well(self._victim):
             return False
+        if self._bears_note():
+            self._bed.contents.report(VICTIM, ready=True)  # as its kubelet does
+            return False
+        return self._is_given_back()
+
+    def _replace_workload(self) -> None:
+        if self._found(PODS, WORKLOAD, PLACE) is None:
+            self._start_workload(ELSEWHERE)
+
+    def _is_given_back(self) -> bool:
+        """Whether nobody requests the victim any more, and its Node is there without a backup."""
         condemnation = parse_condemnation(self._bed.contents.machine(VICTIM)["metadata"])
         backup = self._found(CONFIG_MAPS, backup_name(VICTIM), NAMESPACE)
-        return isinstance(condemnation, NotRequested) and backup is None
+        there = self._found(NODES, VICTIM) is not None
+        return there and isinstance(condemnation, NotRequested) and backup is None
+
+    def _bears_note(self) -> bool:
+        node = self._found(NODES, VICTIM)
+        return node is not None and REQUESTED_AGAIN in node["metadata"].get("annotations", {})
 
     def _is_well(self, host: Host) -> bool:
         """Whether it has promised, and its Node may be used."""
