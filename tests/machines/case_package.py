@@ -1,4 +1,5 @@
-"""The package on an armed host: a newer one takes over without a gap, and a removal leaves nothing behind."""
+"""The package and the unit on an armed host: a newer agent takes over without a gap, a removal leaves nothing behind,
+and a stop is none where the watchdog never stops."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ OTHERS = ("other-1", "other-2")
 PATIENT = {"watchdog.timeout_seconds": 30, "agent.self_timeout_seconds": 40.0}
 """Longer than an agent takes to start and to get a proof, in an emulated machine that also unpacks a package."""
 MAIN_PID = "systemctl show --property=MainPID --value pp-hostd"
+NEVER_STOPS = "rmmod i6300esb && modprobe i6300esb nowayout=1"
 DEVICE = "cat /sys/class/watchdog/watchdog0/state"
 
 
@@ -60,4 +62,15 @@ def test_an_agent_that_was_upgraded_still_resets_a_host_that_is_condemned(bed: B
     bed.start_armed(guest)
     since = time.time()
     guest.run("systemctl restart pp-hostd", 60)
+    assert protected_or_reset(bed, guest, since) is Fate.PROTECTED
+
+
+def test_a_stop_is_a_restart_where_the_watchdog_never_stops(bed: Bed) -> None:
+    (guest,) = bed.gather({"never-stops": Plan(PATIENT, before=NEVER_STOPS)}, OTHERS)
+    bed.start_armed(guest)
+    agent, since = guest.run(MAIN_PID), time.time()
+    guest.attempt("systemctl stop pp-hostd", 120)
+    eventually(lambda: guest.run(MAIN_PID) not in (agent, "0\n"), "systemd has started it again", 120)
+    assert "can't be disarmed before its next boot" in " ".join(guest.journal("--unit=pp-hostd").split())
+    bed.await_armed(guest)
     assert protected_or_reset(bed, guest, since) is Fate.PROTECTED
