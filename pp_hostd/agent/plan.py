@@ -63,6 +63,8 @@ def _protect(settings: Settings, ground: Ground, bond: Bond, memory: Memory, now
         return _without_node(ground, bond, now)
     if memory.missing is not None and bond.look.began_at < memory.missing.ended_at and now >= bond.not_before_at:
         return LookAtNode()  # rule 1: a missing machine, and then the Node
+    if bond.watchdog is None and bond.promises and bond.gate is not Gate.CLOSED and now >= bond.not_before_at:
+        return Arm()  # rule 5: what stands on the Node binds, whoever put it back there (an etcd restore does)
     if bond.watchdog is None or not bond.promises:
         if now >= bond.look.ended_at + settings.api.read_interval_seconds:
             return LookAtNode()

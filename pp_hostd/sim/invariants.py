@@ -120,7 +120,8 @@ class Invariants:
             raise Violation("progress", f"{name} is asked for, and nothing is done about it")
         boots = world.time.now - host.down_since < MOST_BOOT_SECONDS
         if boot is not None:
-            boots = world.time.now <= boot.since + LOOK_SECONDS  # its kubelet has not looked yet
+            # Its kubelet has not looked yet, or a shutdown hangs that nothing guards.
+            boots = world.time.now <= boot.since + LOOK_SECONDS or boot.rest_seconds is not None
         if not asked and not boots and not host.runs_workloads and not world.agent_says(name):
             raise Violation("progress", f"{name} is well, and runs nothing")
 

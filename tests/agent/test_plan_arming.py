@@ -219,6 +219,18 @@ def test_roster_and_machine_must_agree_about_this_host(ground: Ground, sentence:
         assert isinstance(found, Wait) and sentence in found.reason
 
 
+@pytest.mark.parametrize("gate", [Gate.OPEN, Gate.ABSENT])
+def test_a_promise_that_somebody_put_back_is_armed_whatever_else_is_wrong(gate: Gate) -> None:
+    """As an etcd restore does, on a host that had withdrawn: whoever leads relies on it."""
+    withdrawn = booted(replace(node(), agent=Withdrawn(BOOT)), gate)
+    restored = seen(replace(node(), agent=PROMISE), withdrawn)
+    of_another_machine = replace(GROUND, machine=replace(MACHINE, uid="another"))
+    assert step(restored, ground=of_another_machine) == Arm()
+    failed = after(restored, StepFailed("no such device", NOW), 1.0)
+    assert isinstance(step(failed, ground=of_another_machine), Wait)
+    assert step(failed, ground=of_another_machine, after_seconds=1.0) == Arm()
+
+
 def test_the_promise_is_stored_conditional_on_the_node_as_read_and_then_the_gate_opens() -> None:
     bond = booted(node(record=CLOSED), watchdog=WATCHDOG)
     assert step(bond) == Store(PROMISE, node(record=CLOSED))

@@ -29,6 +29,8 @@ ONCE_BROKEN = (
     10053684,
     10171240,
     20190114,
+    20269305,
+    20269372,
 )
 """Days of up to 15 nodes on which campaigns have found faults, of the daemons' or of the simulator's own."""
 MOST_SCHEDULES = 250
