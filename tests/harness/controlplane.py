@@ -154,13 +154,15 @@ class RealCluster(Cluster):
         kubeconfig = self.kubeconfig("system:kube-scheduler")
         self._run("kube-scheduler", kubeconfig=kubeconfig, leader_elect="false", secure_port=0)
 
-    def run_signer(self, lasting: str = "8760h") -> None:
-        """The one controller that signs certificates, of this duration, with the cluster's own authority."""
+    def run_signer(self, lasting: str = "8760h", *others: str) -> None:
+        """The controller that signs certificates, of this duration, with the cluster's own authority; and these others.
+        They take the place of any controllers that run."""
         certificate, key = self.directory / "signer.crt", self.directory / "signer.key"
         certificate.write_bytes(self.authority.certificate_pem)
         key.write_bytes(key_pem(self.authority._key))
         self.run_controllers(
             "certificatesigningrequest-signing-controller",
+            *others,
             cluster_signing_cert_file=certificate,
             cluster_signing_key_file=key,
             cluster_signing_duration=lasting,

@@ -25,8 +25,8 @@ DEAD_SECONDS = WAIT_SECONDS - MARGIN_SECONDS
 @pytest.fixture(scope="module")
 def stage() -> Iterator[LeaderStage]:
     """With the controllers that end a Namespace and sign certificates."""
-    with RealCluster.start(controllers=True) as cluster:
-        cluster.run_signer()
+    with RealCluster.start() as cluster:
+        cluster.run_signer("8760h", "namespace-controller")
         with LeaderStage.on(cluster, machines="openshift") as stage:
             yield stage
 
