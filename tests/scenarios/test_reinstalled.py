@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -17,9 +18,16 @@ from tests.harness.bed.host import Host
 from tests.harness.controlplane import RealCluster
 from tests.harness.eventually import eventually
 from tests.leader.access.people import pp_leader
-from tests.scenarios.leading import MARGIN_SECONDS, WAIT_SECONDS, LeaderStage
+from tests.scenarios.leading import LeaderStage
 
-DEAD_SECONDS = WAIT_SECONDS - MARGIN_SECONDS
+SELF_TIMEOUT_SECONDS, WATCHDOG_SECONDS = 20.0, 8
+"""A host whose agent is stopped and started, and whose API goes, lives on also on a machine that stands still."""
+PATIENT: dict[str, Any] = {
+    "watchdog__timeout_seconds": WATCHDOG_SECONDS,
+    "agent__self_timeout_seconds": SELF_TIMEOUT_SECONDS,
+}
+DEAD_SECONDS = SELF_TIMEOUT_SECONDS + 2 * WATCHDOG_SECONDS
+FREED_SECONDS = 2 * DEAD_SECONDS
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +35,7 @@ def stage() -> Iterator[LeaderStage]:
     """With the controllers that end a Namespace and sign certificates."""
     with RealCluster.start() as cluster:
         cluster.run_signer("8760h", "namespace-controller")
-        with LeaderStage.on(cluster, machines="openshift") as stage:
+        with LeaderStage.on(cluster, machines="openshift", **PATIENT) as stage:
             yield stage
 
 
@@ -47,7 +55,7 @@ def test_a_host_that_is_condemned_again_after_a_new_install_resets_itself_before
     uid = stage.uid(lost)
     stage.bed.cut_pairs((lost.name, API), (API, lost.name))
     stage.request(lost)
-    stage.freed(lost, uid)
+    stage.freed(lost, uid, FREED_SECONDS)
     assert not lost.is_up(), (lost.status_text(), lost.journal()[-3:])
     down_at, acknowledged_at = lost.down()["at"], _said_at(stage, f"{lost.name}: at least half of")
     assert down_at - acknowledged_at < DEAD_SECONDS
@@ -60,7 +68,7 @@ def _remediate(stage: LeaderStage, host: Host) -> None:
     uid = stage.uid(host)
     stage.bed.cut(host.name)
     stage.request(host)
-    stage.freed(host, uid)
+    stage.freed(host, uid, FREED_SECONDS)
     stage.given_back(host)
     stage.begin()
     stage.contents.report_address(host.name, host.address)
@@ -71,11 +79,11 @@ def _uninstall(stage: LeaderStage) -> None:
         leader.stop()
     for host in stage.bed.hosts.values():
         host.stop_agent()
-    eventually(lambda: _succeeds(stage, "uninstall"), "no host is armed any more, and pp-hostd is uninstalled", 60)
+    eventually(lambda: _succeeds(stage, "uninstall"), "no host is armed any more, and pp-hostd is uninstalled", 120)
 
 
 def _install(stage: LeaderStage, directory: Path) -> None:
-    eventually(lambda: _succeeds(stage, "install", "--machines", "openshift"), "the Namespace is gone", 60)
+    eventually(lambda: _succeeds(stage, "install", "--machines", "openshift"), "the Namespace is gone", 120)
     assert _succeeds(stage, "enroll", "--leader", "--out", str(directory / "leader"))
     for host in stage.bed.hosts.values():
         assert _succeeds(stage, "enroll", host.name, "--out", str(directory / host.name))
