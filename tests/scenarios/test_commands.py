@@ -101,9 +101,18 @@ def test_in_an_outage_a_host_says_that_it_stays_up_and_how_it_came_to_that(stage
 
 def test_peers_are_asked_by_hand_what_the_daemon_would_ask_them(stage: Stage) -> None:
     host, second, third = stage.hosts(3)
-    assert f"{second.name} healthy" in said(host, "ask", second.name)
-    answers = json.loads(host.run("pp-hostd", "ask", "--all", "--json").stdout)
-    assert [(each["peer"], each["said"]) for each in answers] == [(second.name, "healthy"), (third.name, "healthy")]
+    well = [(second.name, "healthy"), (third.name, "healthy")]
+
+    def answers() -> list[tuple[str, str]]:
+        asked = host.run("pp-hostd", "ask", "--all", "--json", check=False)
+        assert asked.returncode in (0, 1), asked
+        return [(each["peer"], each["said"]) for each in json.loads(asked.stdout)]
+
+    def one() -> str:
+        return " ".join(host.run("pp-hostd", "ask", second.name, check=False).stdout.split())
+
+    eventually(lambda: answers() == well, "both say healthy; a peer whose read takes too long says api-error")
+    eventually(lambda: f"{second.name} healthy" in one(), "it says so to a person")
     third.kill()
     silent = host.run("pp-hostd", "ask", "--all", check=False)
     assert silent.returncode == 1
