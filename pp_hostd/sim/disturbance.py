@@ -54,13 +54,15 @@ class Disturbances:
 
     def only_control_plane_failed(self, name: str) -> bool:
         """Whether nobody has the API, and all else is well, and was so for a while before it failed. Hosts that start
-        the API may be down, if the others are a majority."""
+        the API may be down, if the others are a majority. A host whose Machine is another one lives by its own reads
+        alone (rule 1)."""
         since = self._api_out_since
         if (
             since is None
             or self.lied
             or self._network.troubled
             or not isinstance(self._condemnation(name), NotRequested)
+            or self._machine_was_replaced(name)
         ):
             return False
         wrong_at = [self._network_changed_at, self._api.changed_at(*self._api.cluster.place(name))]
@@ -89,6 +91,12 @@ class Disturbances:
         wrong_at += [self._time.now if host.boot is None else host.boot.since for host in self._hosts.values()]
         well = all(health is Health.WELL for health in api.health.values())
         return well and max(wrong_at) + SETTLED_SECONDS < self._time.now
+
+    def _machine_was_replaced(self, name: str) -> bool:
+        """Whether it has promised for another Machine than the one that there is."""
+        node = self._api.if_there(parse_node, NODES, "", name)
+        promise = node.agent if isinstance(node, Node) else None
+        return isinstance(promise, Armed) and promise.machine_uid != machine_of(self._api, name).uid
 
     def _condemnation(self, name: str) -> object:
         return machine_of(self._api, name).condemnation if self._api.exists(*self._api.cluster.place(name)) else None

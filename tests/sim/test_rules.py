@@ -16,6 +16,7 @@ from pp_hostd.sim.mutants import MUTANTS
 ARENA = Arena(Settings(), most_nodes=7)
 FIXED, FRESH = 150, 50
 ONCE_BROKEN = (
+    310,
     1001068,
     1002471,
     1003543,
