@@ -1,4 +1,4 @@
-"""What people and their tools do on a bad day, by chance: beside the day's theme, and in a cluster made for it."""
+"""Troubles that people and their tools make on a random day: beside its theme, and in a cluster made for them."""
 
 from __future__ import annotations
 

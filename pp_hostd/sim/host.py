@@ -37,7 +37,7 @@ class Boot:
     kubelet_since: float | None = None
     decided: bool = False
     rest_seconds: float | None = None
-    """What its shutdown takes once the agent has ended; None if none was ordered."""
+    """Its shutdown takes so long once the agent has ended; None if none was ordered."""
     machine_is_gone: bool = False
     """The one that is promised, so that it must end."""
     on_end: list[Callable[[], None]] = field(default_factory=list)
@@ -155,7 +155,7 @@ class Host:
         self._time.after(seconds, lambda: self.go_down("it is shut down") if self.boot is boot else None)
 
     def agent_ended(self, boot: Boot) -> None:
-        """What is left of a shutdown, if one was ordered, goes on."""
+        """A shutdown that was ordered goes on."""
         if boot.rest_seconds is not None:
             self.end(boot, boot.rest_seconds)
 

@@ -52,7 +52,7 @@ MANAGER_SECONDS = 90
 
 
 class HealthChecked(Contents):
-    """What the manager finds in the cluster, and what it makes of it."""
+    """A cluster with all that the manager needs, whose Machines the manager looks after."""
 
     def fill(self, addresses: Mapping[str, str]) -> None:
         self._make(NAMESPACES, MACHINE_NAMESPACE, namespace=None)

@@ -46,7 +46,7 @@ def machine_of(stage: LeaderStage, host: Host) -> Json:
 
 
 def says(machine: Json, kind: str) -> str:
-    """What the Machine's condition of this type says, as status/reason; empty if there is none."""
+    """The Machine's condition of this type, as status/reason; empty if there is none."""
     conditions: list[dict[str, Any]] = machine.get("status", {}).get("conditions", [])
     return next((f"{each['status']}/{each['reason']}" for each in conditions if each["type"] == kind), "")
 

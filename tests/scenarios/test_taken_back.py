@@ -89,8 +89,8 @@ def test_machines_that_are_deleted_under_armed_hosts_reset_nobody(stage: LeaderS
 
 
 def test_machines_that_are_deleted_with_their_crd_reset_nobody(removable: tuple[RealCluster, LeaderStage]) -> None:
-    """Who reads between the last Machine's end and the CRD's withdraws at once, who reads later takes a path that is
-    not served for an outage, and withdraws when it is served again."""
+    """A host that reads between the last Machine's end and the CRD's withdraws at once. One that reads later takes a
+    path that is not served for an outage, and withdraws when it is served again."""
     cluster, stage = removable
     hosts = stage.begin()
     cluster.remove_definition(MACHINES)
