@@ -8,11 +8,10 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, Callable, NoReturn
 
-from pp_hostd import __version__
+from pp_hostd import __version__, simulate_command
 from pp_hostd.agent import commands as agent_commands
 from pp_hostd.errors import UserError
 from pp_hostd.leader import commands as leader_commands
-from pp_hostd.sim import commands as sim_commands
 
 if TYPE_CHECKING:
     from pp_hostd.config import Loaded
@@ -27,8 +26,8 @@ EXIT_BROKEN_PIPE = 141
 AddCommands = Callable[["argparse._SubParsersAction[Any]", str], None]
 PROGRAMS: dict[str, tuple[str, tuple[AddCommands, ...]]] = {
     "pp-hostd": (
-        "The agent: resets this host in bounded time once nobody can vouch for it.",
-        (agent_commands.add, sim_commands.add),
+        "The agent: resets this host in bounded time unless the API or a peer confirms that it is not being fenced.",
+        (agent_commands.add, simulate_command.add),
     ),
     "pp-leader": (
         "The leader: frees the workloads of a host once that host is certainly dead.",
@@ -74,7 +73,7 @@ def _answer(prog: str) -> int:
     except UserError as error:
         print(f"{prog}: {error}", file=sys.stderr)
         code = EXIT_USER_ERROR
-    except SystemExit as stop:  # argparse has printed what was asked for, or what was wrong
+    except SystemExit as stop:  # argparse has printed the help, or the error
         code = int(stop.code or 0)
     return code
 
@@ -107,7 +106,7 @@ def parser_of(prog: str) -> argparse.ArgumentParser:
 
 
 def _add_check_config(subparsers: argparse._SubParsersAction[_Parser]) -> None:
-    text = "find every mistake in the configuration, or tell what its settings promise"
+    text = "find every mistake in the configuration, or print what its settings promise"
     parser = subparsers.add_parser("check-config", help=text, description=text, allow_abbrev=False, add_help=False)
     parser.add_argument("-h", "--help", action=_HelpWithSettings, nargs=0, help="show this, and every setting")
     parser.add_argument(

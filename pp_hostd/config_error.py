@@ -61,7 +61,7 @@ def shown(value: Any) -> str:
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
-    """The known name that was probably meant, or nothing."""
+    """The known name that was probably meant; empty if none."""
     from difflib import get_close_matches  # only a mistake needs it
 
     # Half of the letters are enough: whoever leaves a unit out, as in "retry", should see "retry_seconds".

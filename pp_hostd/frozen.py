@@ -1,6 +1,6 @@
 """Frozen dataclasses of which only `__init__` is generated.
 
-Whatever `dataclass(frozen=True)` generates besides is compiled anew in each process, for a hundred classes: that was
+Whatever `dataclass(frozen=True)` generates besides is compiled again in each process, for a hundred classes: that was
 half of what the agent's start cost. Here all classes share it. `dataclasses.replace`, `fields` and `asdict` work as
 ever.
 """

@@ -16,16 +16,16 @@ from pp_hostd.timing import Timeline, timeline
 
 FILE_HEAD = """\
 # The settings of pp-hostd and pp-leader. Each is shown with its default; remove the # in front of one to change it.
-# Files named conf.d/*.toml beside this one are read after it, in the order of their names, and win over it.
-# `pp-hostd check-config` finds every mistake, and tells what the settings promise.
+# The daemons read files named conf.d/*.toml beside this one after it, in the order of their names; the later file wins.
+# `pp-hostd check-config` finds every mistake, and prints what the settings promise.
 """
 PAGE_HEAD = """\
 # Settings
 
-They stand in `/etc/pp-hostd/pp-hostd.toml`; the files `/etc/pp-hostd/conf.d/*.toml` are read after it, in the order of
-their names, and win over it. `pp-hostd check-config` finds every mistake, and tells what the settings promise.
+The daemons read `/etc/pp-hostd/pp-hostd.toml`, and then the files `/etc/pp-hostd/conf.d/*.toml` in the order of their
+names; the later file wins. `pp-hostd check-config` finds every mistake, and prints what the settings promise.
 
-This page and the commented file are made from the table in `pp_hostd/model/settings.py` by `make docs`.
+`make docs` generates this page and the commented file from the table in `pp_hostd/model/settings.py`.
 """
 
 

@@ -9,7 +9,7 @@ import math
 from typing import Callable
 
 from pp_hostd.frozen import frozen
-from pp_hostd.model.candidacy import PERIOD_PART
+from pp_hostd.model.lease_rules import PERIOD_PART
 from pp_hostd.model.settings import Settings
 
 FAILED_READS = 3
@@ -152,7 +152,7 @@ LEASE_DURATION = Quantity(
 
 INEQUALITIES = (
     Inequality(READ_DEADLINE, READ_INTERVAL, True, "a read is still under way when the next one is due"),
-    Inequality(FIRST_INQUIRY, SELF_TIMEOUT, False, "a host gives up before its peers could vouch for it"),
+    Inequality(FIRST_INQUIRY, SELF_TIMEOUT, False, "a host gives up before its peers could confirm it"),
     Inequality(LATER_INQUIRY, SELF_TIMEOUT, False, "every host resets itself when the control plane is what failed"),
     Inequality(TWO_GAPS, WATCHDOG_TIMEOUT, True, "one late judgement is enough to reset a host that is well"),
     Inequality(COMPUTED_WAIT, SAFE_TIME, True, "workloads start elsewhere while the host may still run them"),
@@ -204,7 +204,7 @@ class Timeline:
             (self.next_read_seconds, "the next read begins, and fails"),
             (self.noticed_seconds, "the failure is noticed: that read has run into its deadline"),
             (self.asks_peers_seconds, f"{FAILED_READS} reads have failed: the host asks its peers"),
-            (self.condemned_seconds, "nobody vouched for it: it is condemned and resets itself"),
+            (self.condemned_seconds, "no peer confirmed it: it is condemned and resets itself"),
             (self.unfed_seconds, "it stops feeding its watchdog, even if it never came to a verdict"),
             (self.reset_seconds, "its watchdog resets it, if nothing else did"),
             (self.dead_seconds, "dead at the latest, even if a stall let it feed once more"),

@@ -8,13 +8,20 @@ import signal
 from collections.abc import Generator, Iterator
 from typing import Any
 
+import freezegun
 import pytest
 from hypothesis import settings
 
 from tests.harness.controlplane import RealCluster
+from tests.harness.stalls import Repeats
+
+pytest_plugins = ["tests.quick"]
+
+# freezegun looks at every module, and this one imports its parts as soon as somebody looks.
+freezegun.configure(extend_ignore_list=["kubernetes"])
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Hear Ctrl-C, and let programs hear it, in a shell's background too, where it would be ignored.
 
     How long an example takes says something about the machine, and nothing about what is tested.
@@ -22,6 +29,7 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     settings.register_profile("untimed", deadline=None)
     settings.load_profile("untimed")
+    config.pluginmanager.register(Repeats())
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -21,7 +21,7 @@ from tests.harness.bed import standins
 from tests.harness.bed.bed import API, Bed
 from tests.harness.bed.host import Design, Host
 from tests.harness.bed.relay import Mode
-from tests.harness.eventually import eventually
+from tests.harness.eventually import HANGS_SECONDS, eventually
 from tests.test_supervise import REPOSITORY, expected_to_die
 
 NOBODY_LISTENS = 1
@@ -288,7 +288,7 @@ class Talk:
         return self._process.stdout.readline().strip()
 
     def close(self) -> None:
-        self._process.communicate(timeout=10)
+        self._process.communicate(timeout=HANGS_SECONDS)
 
     def _order(self, order: str) -> None:
         assert self._process.stdin is not None

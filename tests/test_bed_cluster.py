@@ -133,4 +133,4 @@ def test_the_next_bed_finds_nothing_of_the_last(bed: ClusterBed, cluster: Cluste
 def test_the_settings_of_a_bed_keep_every_inequality(bed: ClusterBed) -> None:
     settings = load(str(bed.hosts["worker-1"].etc / "pp-hostd.toml")).settings
     assert timing.broken(settings) == []
-    assert timing.dead_seconds(settings) == 9.5
+    assert timing.dead_seconds(settings) == 16.0

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness.build import CONTROL_PLANE
+from tests.harness.eventually import HANGS_SECONDS
 
 REPOSITORY = Path(__file__).parents[1]
 BUILD = (sys.executable, "-m", "tests.harness.build", "controlplane")
@@ -43,7 +44,7 @@ class Workshop:
 
     def run(self, argv: tuple[str, ...] = BUILD) -> tuple[int, str, str]:
         with self.start(argv) as process:
-            output, errors = process.communicate(timeout=30)
+            output, errors = process.communicate(timeout=HANGS_SECONDS)
         return process.returncode, output, errors
 
     def builds(self) -> int:
@@ -76,8 +77,8 @@ def test_two_runs_at_once_build_once(workshop: Workshop) -> None:
             assert "another run is building it" in second.stdout.readline()
             gate.write("open\n")
             gate.close()
-            assert second.wait(timeout=30) == 0
-        assert first.wait(timeout=30) == 0
+            assert second.wait(timeout=HANGS_SECONDS) == 0
+        assert first.wait(timeout=HANGS_SECONDS) == 0
     assert workshop.builds() == 1
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from pp_hostd import __version__
 from pp_hostd.config import SETTINGS
+from tests.harness.eventually import HANGS_SECONDS
 
 BIN = Path(sys.executable).parent
 F_SETPIPE_SZ = 1031  # which fcntl names from Python 3.10 on
@@ -29,7 +30,7 @@ def run(command: str, *arguments: str, stdout: int = subprocess.PIPE) -> subproc
         stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,
-        timeout=30,
+        timeout=HANGS_SECONDS,
         env=ENVIRONMENT,
         check=False,
     )
@@ -244,7 +245,7 @@ def test_a_full_disk_is_told_in_one_line(arguments: list[str]) -> None:
 
 def test_a_closed_output_is_no_failure(good: str) -> None:
     script = f"exec {BIN}/pp-hostd check-config --config {good} >&-"
-    result = subprocess.run(["sh", "-c", script], stderr=subprocess.PIPE, timeout=30, check=False)
+    result = subprocess.run(["sh", "-c", script], stderr=subprocess.PIPE, timeout=HANGS_SECONDS, check=False)
     assert (result.returncode, result.stderr) == (0, b"")
 
 
@@ -262,14 +263,16 @@ def test_an_interrupted_command_ends_at_once_and_quietly(good: str) -> None:
         os.close(writer)
         assert os.read(reader, 1)
         process.send_signal(signal.SIGINT)
-        _, complaint = process.communicate(timeout=30)
+        _, complaint = process.communicate(timeout=HANGS_SECONDS)
     os.close(reader)
     assert (process.returncode, complaint) == (130, b"")
 
 
 def test_help_imports_nothing_heavy() -> None:
     code = "import sys; from pp_hostd.cli import agent; sys.argv[1:] = ['--help']; agent(); print(*sys.modules)"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=HANGS_SECONDS, check=True
+    )
     loaded = set(result.stdout.splitlines()[-1].split())
     assert "argparse" in loaded
     assert not loaded & {

@@ -15,7 +15,7 @@ from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, NODES, OPENSHIFT_MACHIN
 from tests.harness.build import CONTROL_PLANE, binaries
 from tests.harness.cluster import Cluster, write_kubeconfig
 from tests.harness.controlplane import RealCluster
-from tests.harness.eventually import eventually
+from tests.harness.eventually import HANGS_SECONDS, eventually
 from tests.harness.pki import CertificateAuthority
 
 OUR_RESOURCES = [value for value in vars(resources).values() if isinstance(value, Resource)]
@@ -26,7 +26,9 @@ def kubectl(kubeconfig: Path, verb: str, path: str, obj: Any = None) -> subproce
     argv = [str(binaries() / "kubectl"), f"--kubeconfig={kubeconfig}", verb, f"--raw={path}"]
     if obj is not None:
         argv.append("--filename=-")
-    return subprocess.run(argv, input=json.dumps(obj), capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(
+        argv, input=json.dumps(obj), capture_output=True, text=True, timeout=HANGS_SECONDS, check=False
+    )
 
 
 def create(cluster: Cluster, path: str, obj: Any) -> Any:

@@ -13,6 +13,7 @@ from pp_hostd.cli import PROGRAMS
 from pp_hostd.config import SETTINGS
 from pp_hostd.manual import commands, completion, main, page_of_program, page_of_settings
 from pp_hostd.reference import toml_value
+from tests.harness.eventually import HANGS_SECONDS
 
 
 def read_as_roff_does(page: str) -> str:
@@ -62,13 +63,13 @@ def test_the_shell_completes_what_was_begun(typed: list[str], offered: list[str]
     asked = (
         f'. {script}; COMP_WORDS=({words}); COMP_CWORD={len(typed) - 1}; _{name}; printf "%s\\n" "${{COMPREPLY[@]}}"'
     )
-    done = subprocess.run(["bash", "-euc", asked], stdout=subprocess.PIPE, text=True, timeout=30, check=True)
+    done = subprocess.run(["bash", "-euc", asked], stdout=subprocess.PIPE, text=True, timeout=HANGS_SECONDS, check=True)
     assert done.stdout.split() == offered
 
 
 def test_all_of_it_is_written_into_one_directory(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pp_hostd.manual", str(tmp_path / "manual")]
-    subprocess.run(command, check=True, timeout=30, env={**os.environ, "COLUMNS": "20"})
+    subprocess.run(command, check=True, timeout=HANGS_SECONDS, env={**os.environ, "COLUMNS": "20"})
     names = {"pp-hostd.8", "pp-leader.8", "pp-hostd.toml.5", "pp-hostd.bash", "pp-leader.bash"}
     assert {path.name for path in (tmp_path / "manual").iterdir()} == names
     main(str(tmp_path / "again"))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 from pp_hostd import __version__
@@ -37,21 +34,3 @@ def test_the_packages_require_what_the_project_does() -> None:
         assert f"python3-{name.lower()} >= {least}" in SPEC
     for name in re.findall(r'"(\w+)>=', re.search(r"^admin = \[.*\]$", project, re.MULTILINE)[0]):  # type: ignore[index]
         assert f"Requires:       python3-{name}\n" in SPEC
-
-
-def test_a_directory_of_the_package_s_own_is_all_that_its_programs_need(tmp_path: Path) -> None:
-    """No site-packages: what the daemon starts must find our modules, and the libraries, where it found them itself."""
-    home = tmp_path / "home"
-    home.mkdir()
-    for name in ("pp_hostd", "h11", "yaml", "sdnotify"):
-        module = CHECKOUT / name if name == "pp_hostd" else Path(__import__(name).__file__ or "").parent
-        (home / name).symlink_to(module)
-    program = (
-        f"import sys; sys.path[:] = [*(each for each in sys.path if 'site-packages' not in each), {str(home)!r}]\n"
-        "from pp_hostd.kube.yaml_document import parse\n"
-        "print(parse(b'a: [1, 2]'))"
-    )
-    bare = os.path.realpath(sys.executable)  # of which the virtual environment is made
-    command = [bare, "-I", "-S", "-c", program]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=30, check=True, cwd=tmp_path)
-    assert done.stdout == "{'a': [1, 2]}\n"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pp_hostd.model.candidacy import Candidacy, Exchange
 from pp_hostd.model.lease import Lease
+from pp_hostd.model.lease_rules import Candidacy, Exchange
 from pp_hostd.model.settings import Settings, every_setting
 from pp_hostd.timing import FAILED_READS, INEQUALITIES, Quantity, broken, timeline
 

@@ -23,15 +23,16 @@ from pp_hostd.agent.act.reset import DryReset, Reset
 from pp_hostd.agent.act.unit import start_again
 from pp_hostd.agent.act.watchdog import SoftwareOnly, adopt
 from pp_hostd.agent.act.watchdog_device import Trouble
+from pp_hostd.agent.actuators import AgentHands
 from pp_hostd.agent.control_socket import ControlSocket
 from pp_hostd.agent.driver import Driver
-from pp_hostd.agent.hands import AgentHands
+from pp_hostd.agent.effective_settings import EffectiveSettings, at_start, reloaded
 from pp_hostd.agent.history import History
-from pp_hostd.agent.in_force import InForce, at_start, reloaded
+from pp_hostd.agent.instance_lock import instance_lock
 from pp_hostd.agent.knock_server import KnockServer
-from pp_hostd.agent.only_one import only_one
 from pp_hostd.agent.orders import Orders
 from pp_hostd.agent.peer_server import PeerServer
+from pp_hostd.agent.plan import Reopening, next_reopening
 from pp_hostd.agent.recall import recall
 from pp_hostd.agent.report import Extras, Report, report
 from pp_hostd.agent.rosters import Rosters
@@ -41,12 +42,12 @@ from pp_hostd.agent.sense.control_plane import with_gate_in_force
 from pp_hostd.agent.sense.link import LinkChanges
 from pp_hostd.agent.sense.shutdown import Shutdown, ordered_shutdown, runtime_watchdog, shutdown_jobs
 from pp_hostd.agent.senses import AgentSenses
-from pp_hostd.agent.showing import Showing
 from pp_hostd.agent.shutdown import WITHDRAW_SECONDS, is_kernel_to_end
 from pp_hostd.agent.state import StateFiles
+from pp_hostd.agent.verdict_report import VerdictReport
 from pp_hostd.agent.witness import Witness
 from pp_hostd.errors import UserError
-from pp_hostd.model.bond import Gate, GateHeld, GateOpened
+from pp_hostd.model.boot_commitments import Gate, GateHeld, GateOpened, WatchdogArmed, WatchdogDisarmed
 from pp_hostd.model.memory import Decision
 from pp_hostd.model.promise import WatchdogKind
 from pp_hostd.model.roster import Member
@@ -70,17 +71,17 @@ clock = partial(time.clock_gettime, time.CLOCK_BOOTTIME)
 def run(config_path: str) -> int:
     """The command `pp-hostd run`."""
     files = StateFiles()
-    with only_one(files.run_directory):
+    with instance_lock(files.run_directory):
         try:
-            in_force = at_start(config_path, files, boot_id(), clock())
+            effective_settings = at_start(config_path, files, boot_id(), clock())
         except UserError as error:
             _pause(str(error))
             raise
-        return asyncio.run(_run(config_path, in_force, files))
+        return asyncio.run(_run(config_path, effective_settings, files))
 
 
-async def _run(config_path: str, in_force: InForce, files: StateFiles) -> int:
-    return await Daemon(config_path, in_force, files).run()
+async def _run(config_path: str, effective_settings: EffectiveSettings, files: StateFiles) -> int:
+    return await Daemon(config_path, effective_settings, files).run()
 
 
 def _pause(sentence: str) -> None:
@@ -95,9 +96,13 @@ def _pause(sentence: str) -> None:
 class Daemon:
     """All parts of one agent, and how they hear of each other."""
 
-    def __init__(self, config_path: str, in_force: InForce, files: StateFiles) -> None:
+    def __init__(self, config_path: str, effective_settings: EffectiveSettings, files: StateFiles) -> None:
         self._config_path, self._files = config_path, files
-        settings, keyring, self._not_in_force = in_force.settings, in_force.keyring, in_force.trouble
+        settings, keyring, self._not_in_force = (
+            effective_settings.settings,
+            effective_settings.keyring,
+            effective_settings.trouble,
+        )
         self._journal, self._notify = Journal(), Notify(clock)
         hardened = process.lock_memory(), process.raise_priority(), process.shield_from_oom(), process.allow_sockets()
         self._troubles = [*filter(None, hardened)]
@@ -122,12 +127,14 @@ class Daemon:
             self._journal,
         )
         history, gap_seconds = History(files.run_directory), judgement_gap_seconds(settings)
-        self._showing = Showing(self._journal, self._notify, history, self._save_report, clock, gap_seconds)
+        self._verdict_report = VerdictReport(
+            self._journal, self._notify, history, self._save_report, clock, gap_seconds
+        )
         enforce = settings.agent.mode == "enforce"
         self._reset = reset = Reset(os.path.join(files.var_directory, RECORD)) if enforce else DryReset()
         self._shutting_down: asyncio.Task[None] | None = None
         self._troubles += reset.troubles
-        self._hands = AgentHands(
+        self._actuators = AgentHands(
             settings=settings,
             node=node,
             boot=boot,
@@ -139,7 +146,7 @@ class Daemon:
             reset=reset,
             notify=self._notify,
             journal=self._journal,
-            show=self._showing.show,
+            show=self._verdict_report.show,
             last_boot=recalled.last_boot,
             last_boot_told=recalled.last_boot_told,
             clock=clock,
@@ -147,9 +154,9 @@ class Daemon:
         self.driver = Driver(
             settings,
             self.senses,
-            self._hands,
+            self._actuators,
             memory=recalled.memory,
-            bond=recalled.bond,
+            commitments=recalled.commitments,
             clock=clock,
             entropy=_entropy,
         )
@@ -178,7 +185,7 @@ class Daemon:
             for task in listeners:
                 task.cancel()
             await asyncio.gather(*listeners, return_exceptions=True)
-            await self._hands.close()
+            await self._actuators.close()
             await self._cluster.close()
             self._journal.close()
             self._notify.close()
@@ -192,7 +199,7 @@ class Daemon:
             self._look_at_gate()
             verdict = self.driver.turn()
             if self.senses.stopping:
-                if self._unbound() or self._hands.fed_last:
+                if self.driver.unbound or self._actuators.fed_last:
                     return
                 self._say_why_not_stopped()
             timer = loop.call_later(max(0.0, verdict.wake_at - clock()), self.senses.wake.set)
@@ -203,68 +210,61 @@ class Daemon:
 
     def _look_at_gate(self) -> None:
         """The unit that holds the kubelet starts beside this one, perhaps after it; it or a person may open it."""
-        bond = self.driver.bond
-        if bond.gate is Gate.OPEN:
+        commitments = self.driver.commitments
+        if commitments.gate is Gate.OPEN:
             return
-        state, _ = self._gate.state(bond.boot)
-        if bond.gate is Gate.ABSENT and state is Gate.CLOSED:
+        state, _ = self._gate.state(commitments.boot)
+        if commitments.gate is Gate.ABSENT and state is Gate.CLOSED:
             self.senses.tell(GateHeld())
         elif state is Gate.OPEN and self.driver.idle:  # else perhaps it has just been opened here
             settings, hindered_by = with_gate_in_force(self.driver.settings)
-            self.driver.settings = self._hands.settings = settings
-            told = "the gate was opened, and not by this agent; first of all it withdraws what its Node says"
+            self.driver.settings = self._actuators.settings = settings
+            told = "the gate was opened, and not by this agent; the agent first withdraws the record on its Node"
             self._journal.say(Message.GATE_OPENED, "; ".join(filter(None, (told, hindered_by))), Priority.WARNING)
             self.senses.tell(GateOpened())
-
-    def _unbound(self) -> bool:
-        bond = self.driver.bond
-        return self.driver.idle and bond.watchdog is None and not bond.promises
 
     def _say_why_not_stopped(self) -> None:
         """Rule 5: what can't be withdrawn is kept, so the watchdog is fed on for as long as there is proof."""
         self._notify.extend_timeout(EXTEND_SECONDS)
         if self.driver.waiting_for not in ("", self._said):
             self._said = self.driver.waiting_for
-            bound = "still armed and feeding" if self.driver.bond.watchdog is not None else "not stopped yet"
+            bound = "still armed and feeding" if self.driver.commitments.watchdog is not None else "not stopped yet"
             self._journal.say(Message.TROUBLE, f"{bound}: {self._said}", Priority.WARNING)
 
     def _begin(self) -> None:
         """Tell what the last boot and the last run left, and take the watchdog over, armed as it is."""
         if self._not_in_force:
             self._journal.say(Message.CONFIG_REFUSED, self._not_in_force, Priority.CRITICAL)
-        self._hands.note("keeping the settings", self._files.save_settings(self.driver.settings))
+        self._actuators.note("keeping the settings", self._files.save_settings(self.driver.settings))
         for sentence in self._set_aside:
             self._journal.say(Message.STATE_SET_ASIDE, sentence, Priority.WARNING)
         for sentence in self._troubles:
             self._journal.say(Message.TROUBLE, sentence, Priority.WARNING)
-        if self._hands.last_boot:
-            self._journal.say(Message.LAST_BOOT, self._hands.last_boot, Priority.WARNING)
-        kept = self.driver.bond.watchdog
+        if self._actuators.last_boot:
+            self._journal.say(Message.LAST_BOOT, self._actuators.last_boot, Priority.WARNING)
+        kept = self.driver.commitments.watchdog
         for name, descriptor in inherited_descriptors():
             adopted = adopt(descriptor) if name == WATCHDOG else None
             if adopted is not None and not isinstance(adopted, Trouble):
-                self._hands.take_watchdog(adopted, adopted=True)
-        if self._hands.watchdog is None and kept is not None:
-            self._take_up_again(kept.kind, kept.timeout_seconds)
+                self._actuators.take_watchdog(adopted, adopted=True)
+        if self._actuators.watchdog is None and kept is not None:
+            self._reopen(kept)
 
-    def _take_up_again(self, kind: WatchdogKind, timeout_seconds: float) -> None:
-        """This boot is armed, and nobody kept the descriptor. Opening the device feeds it, so there must be proof."""
-        memory, bond, settings = self.driver.memory, self.driver.bond, self.driver.settings
-        if kind is WatchdogKind.SOFTWARE_ONLY:
-            self._hands.take_watchdog(SoftwareOnly(timeout_seconds, bond.watchdog.troubles if bond.watchdog else ()))
-            return
-        if not bond.bound_uid:  # it was withdrawn, and perhaps disarmed, just before the last run ended
-            self.driver.bond = replace(bond, watchdog=None)
-            return
-        timeouts = [settings.agent.self_timeout_seconds, *(each.self_timeout_seconds for each in bond.promises)]
-        if memory.decision is None and memory.proof is not None and clock() < memory.proof.at + min(timeouts):
-            self._hands.arm()
+    def _reopen(self, kept: WatchdogArmed) -> None:
+        """This boot is armed, and nobody kept the descriptor."""
+        reopening = next_reopening(self.driver.settings, self.driver.commitments, self.driver.memory, clock())
+        if kept.kind is WatchdogKind.SOFTWARE_ONLY:
+            self._actuators.take_watchdog(SoftwareOnly(kept.timeout_seconds, kept.troubles))
+        elif reopening is Reopening.FORGET:
+            self.senses.tell(WatchdogDisarmed())
+        elif reopening is Reopening.OPEN:
+            self._actuators.arm()
 
     def _keep_rosters(self, rosters: Rosters) -> None:
-        self._hands.note("keeping the roster", self._files.save_rosters(rosters.known()))
+        self._actuators.note("keeping the roster", self._files.save_rosters(rosters.known()))
 
     def _promised(self) -> set[int]:
-        return {promise.roster_version for promise in self.driver.bond.promises}
+        return {promise.roster_version for promise in self.driver.commitments.promises}
 
     def _stop(self) -> None:
         self._notify.stopping()
@@ -282,28 +282,34 @@ class Daemon:
             self.senses.stopping = True
             self.senses.wake.set()
         while ordered is None:  # the unit alone is stopped
-            if self._hands.no_way_out and await self._goes_on():
+            if self._actuators.no_way_out and await self._goes_on():
                 return
             await asyncio.sleep(SHUTDOWN_LOOK_SECONDS)
             ordered = ordered_shutdown(await aside(shutdown_jobs))
         self._reset.powers_off = ordered is not Shutdown.RESTART
         self._reset.sync()
         await asyncio.sleep(max(0.0, stopped_at + WITHDRAW_SECONDS - clock()))
-        if is_kernel_to_end(self.driver.bond, stopped_at, clock()):
+        if is_kernel_to_end(self.driver.commitments, stopped_at, clock()):
             tried = f"within {WITHDRAW_SECONDS:g} s of the order to {ordered.value}"
             why = f"its promise could neither be prolonged nor withdrawn {tried}"
             self._reset_by_order(why, watchdog_only=False)
-        elif self._hands.watchdog is not None:  # nowayout: nobody relies on it, and the rest of the shutdown takes time
-            self._hands.note("lengthening the watchdog", self._hands.watchdog.set_timeout(LONGEST_WATCHDOG_SECONDS))
+        elif (
+            self._actuators.watchdog is not None
+        ):  # nowayout: nobody relies on it, and the rest of the shutdown takes time
+            self._actuators.note(
+                "lengthening the watchdog", self._actuators.watchdog.set_timeout(LONGEST_WATCHDOG_SECONDS)
+            )
             self._hand_over()
 
     async def _goes_on(self) -> bool:
         """A watchdog that can't be stopped would reset the host soon after the agent's end, so the next run goes on."""
-        said = f"this host can't be disarmed before its next boot, and the agent goes on: {self._hands.no_way_out}. "
-        said += "To be without it: systemctl disable pp-hostd, then systemctl reboot"
+        said = (
+            f"this host can't be disarmed before its next boot, and the agent goes on: {self._actuators.no_way_out}. "
+        )
+        said += "To run without the agent: systemctl disable pp-hostd, then systemctl reboot"
         trouble = await aside(start_again)
         said += f". This run can't end: systemd does not start the next one ({trouble})" if trouble else ""
-        self._hands.note("stopping the agent", said)
+        self._actuators.note("stopping the agent", said)
         if not trouble:
             self._hand_over()
         return not trouble
@@ -315,23 +321,23 @@ class Daemon:
 
     def _reset_by_order(self, cause: str, watchdog_only: bool) -> None:
         """A person's decision is carried out like a judgement's, which is as final."""
-        self._hands.watchdog_only = watchdog_only
+        self._actuators.watchdog_only = watchdog_only
         self.driver.memory = replace(self.driver.memory, inquiry=None, decision=Decision(clock(), cause, None))
         self.senses.wake.set()
 
     def _reload(self) -> None:
         self._notify.reloading()
         try:
-            in_force = reloaded(self.driver.settings, self._config_path)
+            effective_settings = reloaded(self.driver.settings, self._config_path)
         except UserError as error:
             self._journal.say(Message.CONFIG_REFUSED, f"the old settings stay in force: {error}", Priority.ERROR)
         else:
-            self.driver.settings = self._hands.settings = in_force.settings
-            self._hands.keyring = self._peers.keyring = in_force.keyring
-            self._not_in_force = in_force.trouble
-            self._showing.judgement_gap_seconds = judgement_gap_seconds(in_force.settings)
-            self._hands.note("keeping the settings", self._files.save_settings(in_force.settings))
-            sentence = "; ".join(filter(None, ("the settings were read again", in_force.trouble)))
+            self.driver.settings = self._actuators.settings = effective_settings.settings
+            self._actuators.keyring = self._peers.keyring = effective_settings.keyring
+            self._not_in_force = effective_settings.trouble
+            self._verdict_report.judgement_gap_seconds = judgement_gap_seconds(effective_settings.settings)
+            self._actuators.note("keeping the settings", self._files.save_settings(effective_settings.settings))
+            sentence = "; ".join(filter(None, ("the settings were read again", effective_settings.trouble)))
             self._journal.say(Message.CONFIG_RELOADED, sentence, Priority.NOTICE)
         self._notify.ready()
         self.senses.wake.set()
@@ -343,7 +349,7 @@ class Daemon:
         port = HttpPort(knocks.respond)
         yield serve("the peer port", partial(port.listen, peers.address, peers.port), port.close, self._complain)
         if agent.metrics_port:
-            metrics = HttpPort(MetricsServer(self._metrics, self._showing.health).respond)
+            metrics = HttpPort(MetricsServer(self._metrics, self._verdict_report.health).respond)
             listen = partial(metrics.listen, agent.metrics_address, agent.metrics_port)
             yield serve("the metrics port", listen, metrics.close, self._complain)
         orders = Orders(self.senses, self.driver, self._files, self._journal, self._report, self._reset_by_order)
@@ -359,24 +365,26 @@ class Daemon:
         self._journal.say(Message.TROUBLE, sentence, Priority.ERROR)
 
     def _metrics(self) -> Iterator[Metric]:
-        return chain(self._showing.metrics(), self._cluster.metrics(), self._peers.metrics())
+        return chain(self._verdict_report.metrics(), self._cluster.metrics(), self._peers.metrics())
 
     def _save_report(self, verdict: Verdict) -> None:
         self._files.save_report(self._report(verdict))
 
     def _report(self, verdict: Verdict | None = None) -> Report:
-        driver, verdict = self.driver, verdict or self._showing.verdict
+        driver, verdict = self.driver, verdict or self._verdict_report.verdict
         if verdict is None:
             raise UserError("the daemon has just started, and has not judged yet", "Ask again in a moment.")
-        found = (self._not_in_force, *self._troubles, *self._cluster.troubles(), *self._hands.troubles.values())
+        found = (self._not_in_force, *self._troubles, *self._cluster.troubles(), *self._actuators.troubles.values())
         extras = Extras(
             waiting_for=driver.waiting_for,
             answers=tuple(self.senses.answers),
             troubles=tuple(dict.fromkeys(filter(None, found))),
-            last_boot=self._hands.last_boot,
+            last_boot=self._actuators.last_boot,
             certificate_ends=self._cluster.certificate_ends,
         )
-        return report(driver.settings, self.senses.ground(), driver.bond, driver.memory, verdict, extras, clock())
+        return report(
+            driver.settings, self.senses.host_context(), driver.commitments, driver.memory, verdict, extras, clock()
+        )
 
 
 def _entropy() -> int:

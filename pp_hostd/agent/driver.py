@@ -1,6 +1,6 @@
 """Sense, judge, act: the one order of things, with clock, senses and hands as arguments. A simulator runs it as well.
 
-Hands start things and never wait; what becomes of them comes back as evidence.
+Hands start things and never wait; their outcome comes back as evidence.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from pp_hostd.agent.binding import after, ordered, standing
 from pp_hostd.agent.judge import judge
 from pp_hostd.agent.plan import plan
 from pp_hostd.agent.shutdown import is_last_feeding
-from pp_hostd.model.bond import (
-    Bond,
+from pp_hostd.model.boot_commitments import (
     BondEvent,
+    BootCommitments,
     GateHeld,
     GateOpened,
     Look,
@@ -25,7 +25,7 @@ from pp_hostd.model.bond import (
     WatchdogDisarmed,
 )
 from pp_hostd.model.evidence import Evidence
-from pp_hostd.model.ground import Ground
+from pp_hostd.model.host_context import HostContext
 from pp_hostd.model.memory import Decision, Memory, Standing
 from pp_hostd.model.node import Node
 from pp_hostd.model.promise import AgentRecord
@@ -51,20 +51,20 @@ class Senses(Protocol):
     def take(self) -> list[News]:
         """Everything since the last call, in order."""
 
-    def ground(self) -> Ground: ...
+    def host_context(self) -> HostContext: ...
 
     def rosters(self) -> Mapping[int, tuple[str, ...]]:
         """The nodes of every roster that is still known, by version."""
 
 
-class Hands(Protocol):
+class Actuators(Protocol):
     """What can be done. Nothing here waits; outcomes come back through the senses."""
 
     def feed(self) -> None: ...
     def feed_last(self) -> None:
         """Feed by lengthening the watchdog's timeout to the one promised for a power-off, and never again."""
 
-    def reset(self, decision: Decision, bond: Bond) -> None: ...
+    def reset(self, decision: Decision, commitments: BootCommitments) -> None: ...
     def read(self) -> None: ...
     def ask(self, peers: tuple[str, ...], uid: str) -> None: ...
     def look(self) -> None: ...
@@ -72,7 +72,7 @@ class Hands(Protocol):
     def arm(self) -> None: ...
     def disarm(self) -> None: ...
     def open_gate(self, reason: str) -> None: ...
-    def remember(self, memory: Memory, bond: Bond) -> None:
+    def remember(self, memory: Memory, commitments: BootCommitments) -> None:
         """Keep both where a restarted daemon finds them."""
 
     def show(self, verdict: Verdict) -> None:
@@ -86,17 +86,17 @@ class Driver:
         self,
         settings: Settings,
         senses: Senses,
-        hands: Hands,
+        actuators: Actuators,
         *,
         memory: Memory,
-        bond: Bond,
+        commitments: BootCommitments,
         clock: Callable[[], float],
         entropy: Callable[[], int],
     ) -> None:
         self.settings = settings
-        self.memory, self.bond = memory, bond
+        self.memory, self.commitments = memory, commitments
         self.waiting_for = ""
-        self._senses, self._hands = senses, hands
+        self._senses, self._actuators = senses, actuators
         self._clock, self._entropy = clock, entropy
         self._step: Step = Wait("")  # the plan's step that is under way
         self._premises: object = None
@@ -107,76 +107,85 @@ class Driver:
         """Whether no step of the plan is under way."""
         return isinstance(self._step, Wait)
 
+    @property
+    def unbound(self) -> bool:
+        """Whether the daemon may end: nothing is armed, promised or under way."""
+        return self.idle and self.commitments.watchdog is None and not self.commitments.promises
+
     def turn(self) -> Verdict:
         """One judgement, and all that follows from it."""
-        ground, evidence = self._senses.ground(), self._sensed(self._senses.take())
-        if not self.bond.binds:
-            self._foresee(ground)
-        bound = self._bound(ground)
+        host_context, evidence = self._senses.host_context(), self._sensed(self._senses.take())
+        if not self.commitments.binds:
+            self._foresee(host_context)
+        bound = self._bound(host_context)
         verdict, self.memory = judge(self.settings, bound, self.memory, evidence, self._clock(), self._entropy())
         if verdict.reset is not None:
-            self._hands.reset(verdict.reset, self.bond)
-        elif verdict.feed and is_last_feeding(ground, self.bond):
-            self._hands.feed_last()
+            self._actuators.reset(verdict.reset, self.commitments)
+        elif verdict.feed and is_last_feeding(host_context, self.commitments):
+            self._actuators.feed_last()
         elif verdict.feed:
-            self._hands.feed()  # rule 2: by a finished judgement, and before anything else can stall
-        step = self._next_step(ground, verdict.at)
-        self._hands.remember(self.memory, self.bond)  # rule 6: before anyone is asked or anything is promised
+            self._actuators.feed()  # rule 2: by a finished judgement, and before anything else can stall
+        step = self._next_step(host_context, verdict.at)
+        self._actuators.remember(
+            self.memory, self.commitments
+        )  # rule 6: before anyone is asked or anything is promised
         if verdict.read:
-            self._hands.read()
+            self._actuators.read()
         if verdict.ask and bound.machine_uid is not None:
-            self._hands.ask(verdict.ask, bound.machine_uid)
+            self._actuators.ask(verdict.ask, bound.machine_uid)
         self._take(step)
-        self._hands.show(verdict)
+        self._actuators.show(verdict)
         # The judge orders the read that the plan wants.
         return verdict._replace(wake_at=verdict.at) if isinstance(step, ReadMachine) else verdict
 
-    def _bound(self, ground: Ground) -> Standing:
+    def _bound(self, host_context: HostContext) -> Standing:
         """The same as long as all that it follows from is the same."""
         rosters = self._senses.rosters()
-        premises = (self.settings, ground, self.bond, self.memory.proof is None, self.waiting_for)
+        premises = (self.settings, host_context, self.commitments, self.memory.proof is None, self.waiting_for)
         if rosters is not self._rosters or premises != self._premises:
             self._rosters, self._premises = rosters, premises
-            self._standing = standing(self.settings, ground, self.bond, self.memory, rosters, self.waiting_for)
+            self._standing = standing(
+                self.settings, host_context, self.commitments, self.memory, rosters, self.waiting_for
+            )
         return self._standing
 
-    def _foresee(self, ground: Ground) -> None:
+    def _foresee(self, host_context: HostContext) -> None:
         """What the plan waits for is part of an unarmed host's sentence, so it is asked before the judgement too."""
-        step = plan(self.settings, ground, self.bond, self.memory, self._clock()) if self.idle else None
+        step = plan(self.settings, host_context, self.commitments, self.memory, self._clock()) if self.idle else None
         self.waiting_for = step.reason if isinstance(step, Wait) else self.waiting_for
 
     def _sensed(self, news: Iterable[News]) -> list[Evidence]:
         evidence: list[Evidence] = []
         for each in news:
             if isinstance(each, _BOND_EVENTS):
-                self.bond = after(self.bond, each, self.settings.api.retry_seconds)
+                self.commitments = after(self.commitments, each, self.settings.api.retry_seconds)
                 self._step = Wait("") if isinstance(each, _ENDED_BY.get(type(self._step), ())) else self._step
             else:
                 evidence.append(each)
         return evidence
 
-    def _next_step(self, ground: Ground, now: float) -> Step:
+    def _next_step(self, host_context: HostContext, now: float) -> Step:
         """One step of the plan at a time: the next is planned when the last one's outcome is known."""
         if not self.idle:
             return Wait(self.waiting_for)
-        step = plan(self.settings, ground, self.bond, self.memory, now)
+        step = plan(self.settings, host_context, self.commitments, self.memory, now)
         self.waiting_for = step.reason if isinstance(step, Wait) else self.waiting_for
         if isinstance(step, ReadMachine):
             self.memory = replace(self.memory, check_at=now)
-        self.bond = ordered(self.bond, step)
+        self.commitments = ordered(self.commitments, step)
         return step
 
     def _take(self, step: Step) -> None:
         if isinstance(step, (Wait, ReadMachine)):
             return
         if isinstance(step, LookAtNode):
-            self._hands.look()
+            self._actuators.look()
         elif isinstance(step, Store):
-            self._hands.store(step.record, step.node)
+            self._actuators.store(step.record, step.node)
         elif isinstance(step, Arm):
-            self._hands.arm()
+            self._actuators.arm()
         elif isinstance(step, Disarm):
-            self._hands.disarm()
+            self._actuators.disarm()
         elif isinstance(step, OpenGate):
-            self._hands.open_gate(step.reason)
+            self._actuators.open_gate(step.reason)
         self._step = step

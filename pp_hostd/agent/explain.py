@@ -30,7 +30,7 @@ def _proof(report: Report) -> list[str]:
 
 
 def _waiting(report: Report) -> list[str]:
-    return ["It is not armed, so nothing resets it and nobody may count on its death.", remedy(report)]
+    return ["This host is not armed: nothing resets it, and the leader may not count on its death.", remedy(report)]
 
 
 def _healthy(report: Report) -> list[str]:
@@ -79,7 +79,7 @@ def _condemned(report: Report) -> list[str]:
 
 def _resetting(report: Report) -> list[str]:
     if report["mode"] == "dry-run":
-        return ["In a dry run nothing is done about it; the next proof ends it.", remedy(report)]
+        return ["A dry run does nothing about it; the next proof ends this state.", remedy(report)]
     return ["The decision is final: nothing can talk this host out of it.", *_deadline(report)]
 
 
@@ -115,20 +115,20 @@ def _remedy_in_cluster(report: Report) -> str:
     seen, roster, node = report["node_object"]["seen"], report["roster"], report["node"]
     if report["condemned_id"] is not None:
         lifted = f"It waits until condemnation {report['condemned_id']} is lifted"
-        return f"{lifted}: the leader does that once the workloads are free."
+        return f"{lifted}: the leader does that once it has released the workloads."
     if seen == "missing":
-        return f"It goes on by itself as soon as Node {node} exists."
+        return f"The agent continues by itself as soon as Node {node} exists."
     if report["node_object"]["freeing"]:
-        return "It goes on by itself when the leader is done and has given the Node back."
+        return "The agent continues by itself when the leader is done and has given the Node back."
     if roster is None and seen == "present":
         return "pp-leader writes the roster: see that it runs on the control-plane hosts."
     if roster is not None and not roster["lists_this_node"]:
         return f"To have it armed, enrol it with: pp-leader enroll {node}"
     if report["waiting_for"].startswith("the roster names machine"):
-        return f"If its own machine is the right one, enrol it anew with: pp-leader enroll {node}"
+        return f"If its own machine is the right one, enrol it again with: pp-leader enroll {node}"
     return (
-        "It goes on by itself as soon as the API answers: see that this host reaches it, and that the credentials in "
-        f"{report['settings']['kubeconfig']} are valid."
+        "The agent continues by itself as soon as the API answers: see that this host reaches it, and that the "
+        f"credentials in {report['settings']['kubeconfig']} are valid."
     )
 
 

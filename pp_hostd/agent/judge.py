@@ -75,16 +75,24 @@ def _after_read(standing: Standing, memory: Memory, read: Read) -> Memory:
     if isinstance(condemnation, Condemned):
         memory = _finished(memory, read, f"condemned under id {condemnation.id}")
         return _condemned(standing, memory, condemnation.id, "its machine is condemned", read.ended_at)
-    watched = memory.watched if memory.watched is not None and read.began_at >= memory.watched.at else None
-    memory = replace(memory, watched=None) if watched is not None else memory
     if isinstance(condemnation, (NotRequested, Requested)) and read.machine is not None:
         memory = _finished(memory, read, "").having_seen_lifted(read.machine.uid, condemnation.last_id)
-        memory = replace(memory, condemned_id=None, missing=None, machine_gone=False)
+        memory = replace(_acquitted(memory, read.began_at), condemned_id=None, missing=None, machine_gone=False)
         return _proven_by_read(memory, read.began_at)
-    memory = _finished(memory, read, failure)
-    if watched is not None:  # rule 1: a watch condemns where no read can tell otherwise
-        return _condemned(standing, memory, watched.id, "its machine is condemned", read.ended_at)
+    memory, watched = _finished(memory, read, failure), memory.watched
+    if watched is not None and read.began_at >= watched.at:
+        memory = replace(memory, watched_failures=memory.watched_failures + 1)
+        answered = read.machine is not None or read.missing
+        if answered or memory.watched_failures >= FAILED_READS:  # rule 1: no read can tell otherwise
+            return _condemned(standing, memory, watched.id, "its machine is condemned", read.ended_at)
     return _failed(memory, read.began_at)
+
+
+def _acquitted(memory: Memory, began_at: float) -> Memory:
+    """Rule 1: what a watch reported before this read began, of one's own or of a peer, was old news."""
+    if memory.watched is None or began_at < memory.watched.at:
+        return memory
+    return replace(memory, watched=None, watched_failures=0)
 
 
 def _left_alone(standing: Standing, memory: Memory) -> Memory:
@@ -150,7 +158,7 @@ def _after_answers(
         if said is Said.HEALTHY and each.began_at > proof_at:
             # The next read is due as after a read of one's own, even if one has failed beside the inquiry since.
             due = replace(memory, check_at=each.began_at + settings.api.read_interval_seconds)
-            return _proven(due, Proof(each.began_at, Source.PEER, each.peer))
+            return _proven(_acquitted(due, each.began_at), Proof(each.began_at, Source.PEER, each.peer))
         awaited.discard(each.peer)
         replies.append(Reply(each.peer, said, condemnation_id))
     if memory.inquiry is None:
@@ -167,7 +175,8 @@ def _after_watch(standing: Standing, memory: Memory, evidence: WatchedCondemned)
         return _condemned(standing, memory, evidence.id, "its machine is condemned", evidence.at)
     if memory.watched is not None and memory.watched.id == evidence.id:
         return memory  # the read that tells is due or under way
-    return replace(memory, watched=evidence, reading_since=None)  # a read that began before can't tell
+    # A read that began before can't tell.
+    return replace(memory, watched=evidence, watched_failures=0, reading_since=None)
 
 
 def _condemned(standing: Standing, memory: Memory, condemnation_id: int | None, cause: str, at: float) -> Memory:
@@ -309,7 +318,7 @@ def _sentence(settings: Settings, standing: Standing, memory: Memory, state: Sta
         would = "would reset this host (dry run)" if settings.agent.mode == DRY_RUN else "resetting this host"
         return f"{would}: {memory.decision.cause}{named}"
     if state is State.CONDEMNED:
-        return f"condemned under id {memory.condemned_id}, and not armed: waits to be given back"
+        return f"condemned under id {memory.condemned_id}, and not armed: waiting until the leader gives the Node back"
     if state is State.WAITING:
         return f"not armed: {standing.waiting_for or why or 'the first read is under way'}"
     if memory.inquiry is not None:

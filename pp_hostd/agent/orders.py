@@ -14,7 +14,7 @@ from pp_hostd.agent.driver import Driver
 from pp_hostd.agent.senses import AgentSenses
 from pp_hostd.agent.state import StateFiles
 from pp_hostd.errors import UserError
-from pp_hostd.model.bond import Gate
+from pp_hostd.model.boot_commitments import Gate
 from pp_hostd.model.control import Maintenance, parse_control
 from pp_hostd.model.keys import MAINTENANCE
 from pp_hostd.model.moment import render_moment
@@ -67,10 +67,10 @@ class Orders:
         await self._keep(order)
         sentence = f"maintenance by {order.who} until {render_moment(order.until_wallclock)}: {order.why}"
         self._journal.say(Message.MAINTENANCE, sentence, Priority.NOTICE, who=order.who)
-        await self._until(lambda: self._driver.bond.watchdog is None and not self._driver.bond.promises)
-        if self._driver.bond.watchdog is None:
+        await self._until(lambda: self._driver.commitments.watchdog is None and not self._driver.commitments.promises)
+        if self._driver.commitments.watchdog is None:
             return {"sentence": f"{sentence}; the promise is withdrawn and the watchdog disarmed"}
-        why = self._driver.waiting_for or self._driver.bond.trouble
+        why = self._driver.waiting_for or self._driver.commitments.trouble
         return {"sentence": f"{sentence}; still armed: {why}", "done": False}
 
     async def _maintenance_off(self, arguments: Mapping[str, Any]) -> Json:
@@ -81,7 +81,7 @@ class Orders:
             sentence = "the maintenance is over; the host is armed again when it has proof"
         else:
             sentence = "there was no maintenance of this host alone"
-        cluster = self._senses.ground().maintenance
+        cluster = self._senses.host_context().maintenance
         if cluster is not None:
             until = render_moment(cluster.until_wallclock)
             sentence += f"; the cluster's, by {cluster.who}, goes on until {until}, or: pp-leader maintenance --off"
@@ -96,23 +96,23 @@ class Orders:
 
     async def _gate_open(self, arguments: Mapping[str, Any]) -> Json:
         """Only once "gate closed" no longer stands on the Node: it is evidence that nothing was started (rule 11)."""
-        gate = self._driver.bond.gate
+        gate = self._driver.commitments.gate
         if gate is not Gate.CLOSED:
             return {"sentence": f"there is nothing to open: the gate is {gate.value}"}
         self._senses.opened_by = str(arguments.get("who") or "somebody")[:200]
         self._senses.wake.set()
-        await self._until(lambda: self._driver.bond.gate is Gate.OPEN)
+        await self._until(lambda: self._driver.commitments.gate is Gate.OPEN)
         self._senses.opened_by = ""
-        if self._driver.bond.gate is Gate.OPEN:
+        if self._driver.commitments.gate is Gate.OPEN:
             return {"sentence": "the gate is open; this host is not protected before it is armed"}
         raise UserError(
-            f"the gate stays closed: {self._driver.bond.trouble or self._driver.waiting_for}",
+            f"the gate stays closed: {self._driver.commitments.trouble or self._driver.waiting_for}",
             'The Node may still say "gate closed", and so its workloads may be started elsewhere at any time.',
         )
 
     def _test_reset(self, arguments: Mapping[str, Any], watchdog_only: bool) -> Json:
         """A person's order is no condemnation: it has no id, and nothing is committed on the Node (rule 7)."""
-        decision, armed = self._driver.memory.decision, self._driver.bond.watchdog
+        decision, armed = self._driver.memory.decision, self._driver.commitments.watchdog
         if self._driver.settings.agent.mode == "dry-run":
             raise UserError("a dry run resets nothing", 'Set agent.mode = "enforce" and restart pp-hostd.')
         if decision is not None:

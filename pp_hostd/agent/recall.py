@@ -12,7 +12,7 @@ from pp_hostd.agent.rosters import Rosters
 from pp_hostd.agent.sense.boot import history, last_boot
 from pp_hostd.agent.state import StateFiles
 from pp_hostd.frozen import frozen
-from pp_hostd.model.bond import Bond, Gate
+from pp_hostd.model.boot_commitments import BootCommitments, Gate
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.memory import Memory
 from pp_hostd.model.settings import Settings
@@ -24,7 +24,7 @@ class Recalled:
     was not told yet; `last_boot_told` whether it is, now or by an earlier run."""
 
     memory: Memory
-    bond: Bond
+    commitments: BootCommitments
     rosters: Rosters
     maintenance: Maintenance | None
     last_boot: str
@@ -47,7 +47,7 @@ def recall(files: StateFiles, gate: GateFiles, settings: Settings, boot: str, no
     last_told = (last.trouble,) if last.trouble else ()
     return Recalled(
         memory=Memory() if kept is None else kept.memory,
-        bond=Bond(boot, state) if kept is None else kept.bond,
+        commitments=BootCommitments(boot, state) if kept is None else kept.commitments,
         rosters=Rosters(*rosters),
         maintenance=maintenance,
         last_boot=last.sentence or "",

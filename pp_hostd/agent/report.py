@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from pp_hostd.frozen import frozen
-from pp_hostd.model.bond import Bond, WatchdogArmed
+from pp_hostd.model.boot_commitments import BootCommitments, WatchdogArmed
 from pp_hostd.model.evidence import PeerAnswered
 from pp_hostd.model.gate_kind import gate_kind
-from pp_hostd.model.ground import Ground
+from pp_hostd.model.host_context import HostContext
 from pp_hostd.model.inquiry import Inquiry
 from pp_hostd.model.memory import Memory, Proof
 from pp_hostd.model.promise import AgentRecord
@@ -41,41 +41,49 @@ class Extras:
 
 
 def report(
-    settings: Settings, ground: Ground, bond: Bond, memory: Memory, verdict: Verdict, extras: Extras, now: float
+    settings: Settings,
+    host_context: HostContext,
+    commitments: BootCommitments,
+    memory: Memory,
+    verdict: Verdict,
+    extras: Extras,
+    now: float,
 ) -> Report:
     """All there is to tell at this moment."""
     may_feed = verdict.state not in UNARMED and verdict.reset is None and verdict.feed_until_at is not None
     return {
-        "node": ground.node,
-        "boot": bond.boot,
+        "node": host_context.node,
+        "boot": commitments.boot,
         "at": now,
         "mode": settings.agent.mode,
         "state": verdict.state.value,
         "sentence": verdict.sentence,
         "proof": verdict.proof and _proof(verdict.proof, now),
         "feed_until_seconds": _seconds(verdict.feed_until_at, now) if may_feed else None,
-        "armed": bond.watchdog and _watchdog(bond.watchdog),
+        "armed": commitments.watchdog and _watchdog(commitments.watchdog),
         "gate": {
             "kind": gate_kind(settings.agent.gate).value,
-            "state": bond.gate.value,
-            "opened_by": ground.opened_by or None,
+            "state": commitments.gate.value,
+            "opened_by": host_context.opened_by or None,
         },
         "promise": {
-            "stored": None if bond.stored is None else _record(bond.stored),
-            "outcome_unknown": [_record(each.record) for each in bond.pending],
+            "stored": None if commitments.stored is None else _record(commitments.stored),
+            "outcome_unknown": [_record(each.record) for each in commitments.pending],
         },
-        "node_object": _node_object(bond),
-        "machine": ground.machine and {"subject": ground.machine.subject, "uid": ground.machine.uid},
+        "node_object": _node_object(commitments),
+        "machine": host_context.machine and {"subject": host_context.machine.subject, "uid": host_context.machine.uid},
         "condemned_id": memory.condemned_id,
-        "roster": _roster(ground),
+        "roster": _roster(host_context),
         "reads": _reads(memory, now),
         "inquiry": memory.inquiry and _inquiry(settings, memory.inquiry, now),
         "answers": [_answer(each, now) for each in reversed(extras.answers[-MAX_ANSWERS:])],
-        "next": _next(settings, bond, memory, verdict, now),
-        "maintenance": ground.maintenance and ground.maintenance.fields(),
-        "stopping": ground.stopping,
+        "next": _next(settings, commitments, memory, verdict, now),
+        "maintenance": host_context.maintenance and host_context.maintenance.fields(),
+        "stopping": host_context.stopping,
         "waiting_for": extras.waiting_for,
-        "troubles": list(dict.fromkeys(filter(None, (bond.trouble, ground.roster_trouble, *extras.troubles)))),
+        "troubles": list(
+            dict.fromkeys(filter(None, (commitments.trouble, host_context.roster_trouble, *extras.troubles)))
+        ),
         "last_boot": extras.last_boot,
         "certificate_ends": extras.certificate_ends or None,
         "settings": {
@@ -103,19 +111,19 @@ def _record(record: AgentRecord) -> Report:
     return fields
 
 
-def _node_object(bond: Bond) -> Report:
-    look = bond.look
+def _node_object(commitments: BootCommitments) -> Report:
+    look = commitments.look
     if look is None:
         return {"seen": "unknown", "freeing": False}
     freeing = look.node is not None and look.node.freeing is not None
     return {"seen": "present" if look.node is not None else "missing", "freeing": freeing}
 
 
-def _roster(ground: Ground) -> Report | None:
-    electorate = ground.electorate
+def _roster(host_context: HostContext) -> Report | None:
+    electorate = host_context.electorate
     if electorate is None:
         return None
-    listed = electorate.member(ground.node) is not None
+    listed = electorate.member(host_context.node) is not None
     return {"version": electorate.version, "nodes": electorate.n, "lists_this_node": listed}
 
 
@@ -151,12 +159,14 @@ def _answer(answered: PeerAnswered, now: float) -> Report:
     }
 
 
-def _next(settings: Settings, bond: Bond, memory: Memory, verdict: Verdict, now: float) -> Report | None:
+def _next(
+    settings: Settings, commitments: BootCommitments, memory: Memory, verdict: Verdict, now: float
+) -> Report | None:
     """The next deadline: what happens then if nothing else does."""
     if memory.decision is not None:
-        if bond.watchdog is None:
+        if commitments.watchdog is None:
             return None
-        fires_at = memory.decision.at + bond.watchdog.timeout_seconds
+        fires_at = memory.decision.at + commitments.watchdog.timeout_seconds
         return {"what": "its watchdog resets this host, if nothing else did", "seconds": _seconds(fires_at, now)}
     if memory.inquiry is not None:
         ends_at = memory.inquiry.round_began_at + settings.peers.round_seconds

@@ -9,7 +9,7 @@ from pp_hostd.model.roster import Electorate, Member, Roster
 
 
 class Rosters(Mapping[int, "tuple[str, ...]"]):
-    """By version, the names of its nodes. Those that are asked for are kept: every judgement asks (rule 5)."""
+    """By version, the names of its nodes. Those that were read are kept: every judgement asks (rule 5)."""
 
     def __init__(self, *known: Roster) -> None:
         self._known = known

@@ -13,7 +13,7 @@ from pp_hostd.agent.rosters import Rosters
 from pp_hostd.agent.witness import Witness
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.evidence import LinkChanged, PeerAnswered, Read, WatchedCondemned
-from pp_hostd.model.ground import Ground
+from pp_hostd.model.host_context import HostContext
 from pp_hostd.model.machine import Machine
 
 MAX_ANSWERS = 50
@@ -65,9 +65,9 @@ class AgentSenses:
     def link_changed(self) -> None:
         self.tell(LinkChanged(self._clock()))
 
-    def ground(self) -> Ground:
+    def host_context(self) -> HostContext:
         newest = self.current_rosters.newest
-        return Ground(
+        return HostContext(
             node=self._node,
             electorate=None if newest is None else self.current_rosters.electorate(newest.version),
             roster_trouble=self.roster_trouble,

@@ -15,11 +15,11 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from pp_hostd.agent.kept import Kept
 from pp_hostd.agent.record_file import Sentences, load_record, write
+from pp_hostd.agent.saved_state import SavedState
 from pp_hostd.agent.state_copies import StateCopies
 from pp_hostd.files import FileError, read_whole
-from pp_hostd.model.bond import Gate
+from pp_hostd.model.boot_commitments import Gate
 from pp_hostd.model.control import Maintenance, parse_control
 from pp_hostd.model.keys import MAINTENANCE
 from pp_hostd.model.record import (
@@ -45,11 +45,11 @@ class StateFiles:
         self.var_directory = var_directory
         self._state = StateCopies(self._run("state"))
 
-    def save(self, kept: Kept) -> str:
+    def save(self, kept: SavedState) -> str:
         """Keep this, unless it is what was kept last. Cheap: it is called at every judgement."""
         return self._state.save(kept)
 
-    def load(self, boot: str, gate: Gate, now: float) -> tuple[Kept | None, Sentences]:
+    def load(self, boot: str, gate: Gate, now: float) -> tuple[SavedState | None, Sentences]:
         """What was kept in this boot, as a restarted process takes it up, and what had to be set aside."""
         kept, told = self._state.load(boot, gate, now)
         return (None if kept is None else kept.taken_up()), told
@@ -57,7 +57,7 @@ class StateFiles:
     def is_bound(self, boot: str, now: float) -> bool:
         """Whether this boot is bound, as far as is known. Sets nothing aside: `load` does, and tells."""
         kept = self._state.peek(boot, now)
-        return kept is not None and kept.bond.binds
+        return kept is not None and kept.commitments.binds
 
     def save_rosters(self, rosters: Iterable[Roster]) -> str:
         """Keep these, and no others: the newest, and those older ones of which a version may be promised (rule 5)."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 import contextlib
 import os
 
-from pp_hostd.agent.kept import MAX_CHARACTERS, Kept, parse_kept
 from pp_hostd.agent.record_file import Sentences, load_record, write
+from pp_hostd.agent.saved_state import MAX_CHARACTERS, SavedState, parse_saved_state
 from pp_hostd.files import FileError, read_whole
-from pp_hostd.model.bond import Gate
+from pp_hostd.model.boot_commitments import Gate
 from pp_hostd.model.record import Unreadable
 
 
@@ -24,12 +24,12 @@ class StateCopies:
         self._path, self._before, self._next = path, f"{path}.before", f"{path}.next"
         self._saved, self._commitments = "", ""
 
-    def save(self, kept: Kept) -> str:
+    def save(self, kept: SavedState) -> str:
         """Keep this, unless it is what was kept last. Returns why that failed; empty if it did not."""
         text = kept.render()
         if text == self._saved:
             return ""
-        commitments = kept.commitments()
+        commitments = kept.what_binds()
         bound_as_before = commitments == self._commitments
         trouble = self._follow(text) if bound_as_before else self._write_both(text)
         if trouble:
@@ -37,26 +37,26 @@ class StateCopies:
         self._saved, self._commitments = ("", "") if trouble else (text, commitments)
         return trouble
 
-    def load(self, boot: str, gate: Gate, now: float) -> tuple[Kept | None, Sentences]:
+    def load(self, boot: str, gate: Gate, now: float) -> tuple[SavedState | None, Sentences]:
         """What was kept in this boot, and what had to be set aside."""
 
-        def parse(text: bytes) -> Kept | Unreadable | None:
-            return parse_kept(text, boot, gate, now)
+        def parse(text: bytes) -> SavedState | Unreadable | None:
+            return parse_saved_state(text, boot, gate, now)
 
         kept, told = load_record(self._path, MAX_CHARACTERS, parse)
         if kept is not None:
             return kept, told
         before, before_told = load_record(self._before, MAX_CHARACTERS, parse)
         if before is not None and told:
-            before_told = (*before_told, f"{self._before}: what the judgement before had kept stands instead")
+            before_told = (*before_told, f"{self._before}: the copy of the judgement before counts instead")
         return before, told + before_told
 
-    def peek(self, boot: str, now: float) -> Kept | None:
+    def peek(self, boot: str, now: float) -> SavedState | None:
         """What was kept in this boot. Sets nothing aside: `load` does, and says so."""
         for path in (self._path, self._before):
             with contextlib.suppress(FileError):
-                kept = parse_kept(read_whole(path, MAX_CHARACTERS), boot, Gate.ABSENT, now)
-                if isinstance(kept, Kept):
+                kept = parse_saved_state(read_whole(path, MAX_CHARACTERS), boot, Gate.ABSENT, now)
+                if isinstance(kept, SavedState):
                     return kept
         return None
 

@@ -93,7 +93,7 @@ class Witness:
         if not self._has_listed:
             return self._statement(Health.API_ERROR)
         if isinstance(outcome, Machine) and outcome.subject != subject:
-            outcome = Unread.FAILED  # nobody asked for that object: the API lies
+            outcome = Unread.FAILED  # that is not the object of the request: the API lies
         if outcome is Unread.NOT_FOUND or (isinstance(outcome, Machine) and outcome.uid != uid):
             return self._remembered(subject, uid, now) if self.own_missing else self._statement(Health.NOT_FOUND)
         condemnation = outcome.condemnation if isinstance(outcome, Machine) else None
@@ -109,7 +109,7 @@ class Witness:
         """Forget the machine after a read that says "not condemned".
 
         Not if the condemnation was learned or said since the read began; unless that very one is the one which the read
-        found lifted, and a watch told of it late: no id is drawn twice, so what once was lifted is so for good.
+        found lifted, and a watch reported it late: no id is drawn twice, so what once was lifted is so for good.
         """
         memory = self._memories.get((subject, uid))
         if memory is not None and began_at <= memory.known_at and lifted_id != memory.id:

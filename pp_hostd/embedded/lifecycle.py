@@ -57,7 +57,7 @@ def _not_ready(spec: Object) -> Object:
 
 
 def updated(kind: Kind, old: Object, wanted: Object, subresource: str) -> Object:
-    """What becomes of `old` by a write of `wanted` to the object itself or to its status."""
+    """The new state of `old` after a write of `wanted` to the object itself or to its status."""
     new = tidy(kind, wanted)
     metadata = new["metadata"]
     if subresource:

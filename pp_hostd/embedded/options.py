@@ -40,7 +40,7 @@ def number(parameters: Parameters, name: str) -> int | None:
 
 
 def truth(parameters: Parameters, name: str) -> bool:
-    """Whether that is asked for."""
+    """Whether the request wants that."""
     return parameters.get(name, "false").lower() not in ("false", "0")
 
 

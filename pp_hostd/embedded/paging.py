@@ -42,7 +42,7 @@ class Query:
 
 
 def page(table: Table, query: Query, current: int) -> tuple[list[Object], Object]:
-    """The objects on the page that is asked for, and the metadata of the list."""
+    """The objects on the requested page, and the metadata of the list."""
     revision, start = _where(query, current)
     selector = query.selector(table.kind)
     try:

@@ -60,7 +60,7 @@ class StatusError(Exception):
 
 
 def success(resource: Resource, name: str, uid: str) -> dict[str, Any]:
-    """The Status that tells of a deletion."""
+    """The Status that reports a deletion."""
     body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     return {**body, "details": {**_details(resource.plural, resource.group, name), "uid": uid}}
 
@@ -131,7 +131,7 @@ def expired(message: str, continue_token: str = "") -> StatusError:
 
 
 def too_large_version(asked: int, current: int) -> StatusError:
-    """504: a version that is still to come was asked for."""
+    """504: the request names a version that is still to come."""
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     message = f"Timeout: Too large resource version: {asked}, current: {current}"
     return StatusError(504, "Timeout", message, {"causes": [cause], "retryAfterSeconds": 1})

@@ -1,4 +1,4 @@
-"""The spelling of names, labels and keys: each check returns what is wrong, or nothing."""
+"""The spelling of names, labels and keys: each check returns what is wrong; empty if none."""
 
 from __future__ import annotations
 

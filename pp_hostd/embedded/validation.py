@@ -15,7 +15,7 @@ _STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
 
 
 def type_fault(kind: Kind, obj: Object) -> str:
-    """What keeps the object from being read as one of its kind, or nothing."""
+    """What keeps the object from being read as one of its kind; empty if none."""
     for section, shapes in kind.sections.items():
         values = obj.get(section) or {} if section else obj
         for key, shape in shapes.items():

@@ -75,7 +75,7 @@ class ApiClient:
 
     @property
     def trouble(self) -> str:
-        """What keeps rotated credentials from being used, or nothing."""
+        """What keeps rotated credentials from being used; empty if none."""
         return self._transport.trouble
 
     async def get(
@@ -256,7 +256,7 @@ def decode(data: bytes | bytearray) -> Json:
 
 
 def _expect(resource: Resource, name: str | None, reply: Json) -> None:
-    """Garbage unless the reply is of the kind and name that were asked for: a lying server proves nothing."""
+    """Garbage unless the reply is of the requested kind and name: a lying server proves nothing."""
     _expect_kind(reply, resource.api_version, resource.kind)
     found = _metadata(reply).get("name")
     if name is not None and found != name:

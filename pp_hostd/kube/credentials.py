@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import ssl
-import time
 from dataclasses import field
 from datetime import datetime, timezone
-from typing import Callable
 
 from pp_hostd.errors import UserError
 from pp_hostd.frozen import frozen
@@ -43,9 +41,8 @@ class Pair:
 class Credentials:
     """The current identity. The first must be good; later a file caught half-way rotated keeps the last good one."""
 
-    def __init__(self, kubeconfig: Kubeconfig, wallclock: Callable[[], float] = time.time) -> None:
+    def __init__(self, kubeconfig: Kubeconfig) -> None:
         self._kubeconfig = kubeconfig
-        self._wallclock = wallclock
         self._tls_files = _paths(kubeconfig.authority, kubeconfig.certificate, kubeconfig.key)
         self._tls_files += (kubeconfig.renewed,) if kubeconfig.renewed else ()
         self._token_files = _paths(kubeconfig.token)
@@ -122,13 +119,10 @@ class Credentials:
     def _age(self, pair: Pair) -> tuple[bool, datetime]:
         """The greatest is the newest of those that have not ended."""
         certificate = pair.certificate
-        return certificate.ends > self._now(), Life(certificate.begins, certificate.ends).signed
-
-    def _now(self) -> datetime:
-        return datetime.fromtimestamp(self._wallclock(), timezone.utc)
+        return certificate.ends > datetime.now(timezone.utc), Life(certificate.begins, certificate.ends).signed
 
     def _load_pair(self, context: ssl.SSLContext, pair: Pair) -> Certificate:
-        ends, now = pair.certificate.ends, self._now()
+        ends, now = pair.certificate.ends, datetime.now(timezone.utc)
         if ends <= now:
             raise KubeconfigError(
                 f"{pair.place}: the client certificate expired at {ends:%Y-%m-%d %H:%M:%S}Z",

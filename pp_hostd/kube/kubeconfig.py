@@ -155,7 +155,7 @@ class _Node:
         return value
 
     def host(self, key: str) -> str:
-        """A host name or address, or nothing."""
+        """A host name or address; empty if none."""
         value = self.text(key, default="")
         if value and not is_host(value):
             raise KubeconfigError(f"{self.place(key)}: {value!r} is neither a host name nor an address")

@@ -8,7 +8,7 @@ from pp_hostd.model.written import Written
 
 
 class Outcome(enum.Enum):
-    """What became of an exchange that did not succeed. The value is the word people see."""
+    """The outcome of an exchange that did not succeed. The value is the word people see."""
 
     UNREACHABLE = "unreachable"
     TIMED_OUT = "timed out"
@@ -31,7 +31,7 @@ class Garbage(Exception):
 class ApiError(Exception):
     """One failed exchange: its outcome, and a sentence that says what happened, to what, and where.
 
-    `may_be_done` is True when a write left this host and no answer says what became of it: the server may have carried
+    `may_be_done` is True when a write left this host and no answer says how it ended: the server may have carried
     it out. Whoever keeps a promise in the cluster must then satisfy both worlds (design, section 4, rule 5).
     """
 
@@ -68,7 +68,7 @@ def is_unserved(error: ApiError) -> bool:
 
 
 def written_by(error: ApiError) -> Written:
-    """What became of a conditional write that ended so."""
+    """The outcome of a conditional write that ended so."""
     if error.may_be_done:
         return Written.UNKNOWN
     # The API refuses the uid of another incarnation so in a merge patch, where others call it a conflict.

@@ -56,7 +56,7 @@ class Renewing:
     """`trouble` says why a renewal that is due has not come; empty if all is well."""
 
     def __init__(self, client: ApiClient, directory: str, write: Write, say: Callable[[str], None]) -> None:
-        """`say` is told of each renewal."""
+        """`say` gets a sentence about each renewal."""
         self.trouble = ""
         self._client, self._write, self._say = client, write, say
         self._renewed, self._pending = os.path.join(directory, RENEWED), os.path.join(directory, PENDING)

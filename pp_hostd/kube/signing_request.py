@@ -1,4 +1,4 @@
-"""CertificateSigningRequests: a new key and a request for it by openssl's program, and what became of one.
+"""CertificateSigningRequests: a new key and a request for it by openssl's program, and the outcome of one.
 
 A library that makes keys would weigh megabytes for good in an agent whose memory is locked; the program ends.
 """

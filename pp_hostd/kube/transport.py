@@ -148,7 +148,7 @@ class Transport:
 
     @property
     def trouble(self) -> str:
-        """What keeps rotated credentials from being used, or nothing."""
+        """What keeps rotated credentials from being used; empty if none."""
         return self._credentials.trouble
 
     @property

@@ -1,4 +1,4 @@
-"""A watch that goes on: a list, then its changes, resumed after every interruption and begun anew after a 410.
+"""A watch that goes on: a list, then its changes, resumed after every interruption and begun again after a 410.
 
 A watch can condemn, never acquit (rule 1): what it says is news, not proof. The consumer sees every interruption.
 """

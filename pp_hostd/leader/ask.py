@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Callable
 
 from pp_hostd.frozen import frozen
+from pp_hostd.leader.steps.port import Acknowledged, NotAcknowledged, StepNews
 from pp_hostd.model.answer import Answer
-from pp_hostd.model.remedy import Acknowledged, AskPeers, NotAcknowledged, RemedyNews
 from pp_hostd.model.roster import Member
 from pp_hostd.model.settings import Settings
 from pp_hostd.peers.client import Silence, ask
@@ -31,15 +31,15 @@ class Asking:
     settings: Settings
     keyring: Keyring
     clock: Callable[[], float]
-    tell: Callable[[RemedyNews], None]
+    tell: Callable[[StepNews], None]
     turns: asyncio.Semaphore
 
-    async def ask(self, step: AskPeers) -> None:
+    async def ask(self, subject: str, uid: str, peers: tuple[Member, ...]) -> None:
         """Ends when each peer has answered or let its time pass."""
-        namespace, _, name = step.subject.rpartition("/")
-        question = Question(MachineReference(namespace or None, name, step.uid), self.asked_by)
-        waiting = iter(step.peers)
-        await asyncio.gather(*(self._lane(waiting, question) for _ in range(min(MAX_OPEN, len(step.peers)))))
+        namespace, _, name = subject.rpartition("/")
+        question = Question(MachineReference(namespace or None, name, uid), self.asked_by)
+        waiting = iter(peers)
+        await asyncio.gather(*(self._lane(waiting, question) for _ in range(min(MAX_OPEN, len(peers)))))
 
     async def _lane(self, waiting: Iterator[Member], question: Question) -> None:
         """One peer after the other, until none is left."""
@@ -50,7 +50,7 @@ class Asking:
                 said = await ask(peer, peers.port, question, self.keyring, deadline_seconds=peers.round_seconds)
             self.tell(self._news(peer.name, asked_at, said))
 
-    def _news(self, peer: str, asked_at: float, said: Answer | Silence) -> RemedyNews:
+    def _news(self, peer: str, asked_at: float, said: Answer | Silence) -> StepNews:
         if isinstance(said, Silence):
             return NotAcknowledged(self.node, peer, asked_at, answered=False, sentence=said.reason)
         if said.id is None:  # it is there exactly when the answer is "unhealthy"

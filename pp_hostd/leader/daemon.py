@@ -19,7 +19,7 @@ from pp_hostd.kube.following import Following
 from pp_hostd.kube.kubeconfig import Kubeconfig, load, load_aside
 from pp_hostd.kube.renewing import RENEWED, Renewing, write_at_once
 from pp_hostd.leader.election import Election
-from pp_hostd.leader.office import Office
+from pp_hostd.leader.leader_term import LeaderTerm
 from pp_hostd.model.settings import Settings
 from pp_hostd.peers.keys import keyring_of
 from pp_hostd.service.ending import end
@@ -73,7 +73,7 @@ class Daemon:
         self._expiry = ExpiryNotice(self._client, self._node, "pp-leader", self._journal)
         self._wake, self._stopped = asyncio.Event(), asyncio.Event()
         self._election = Election(self._client, self._node, settings.leader.lease_seconds, clock, self._wake.set)
-        self._office: Office | None = None
+        self._leader_term: LeaderTerm | None = None
         self._said = ""
 
     async def run(self) -> int:
@@ -107,7 +107,7 @@ class Daemon:
 
     async def _lead(self) -> None:
         self._say(f"leads, as {self._election.identity}")
-        self._office = Office(
+        self._leader_term = LeaderTerm(
             self._settings,
             self._node,
             self._client,
@@ -117,7 +117,7 @@ class Daemon:
             clock,
             self._wake,
         )
-        served = asyncio.create_task(self._office.serve())
+        served = asyncio.create_task(self._leader_term.serve())
         stopped = asyncio.create_task(self._stopped.wait())
         try:
             await asyncio.wait({served, stopped}, return_when=asyncio.FIRST_COMPLETED)
@@ -125,7 +125,7 @@ class Daemon:
             for task in (served, stopped):
                 task.cancel()
             outcomes = await asyncio.gather(served, stopped, return_exceptions=True)
-            self._office = None
+            self._leader_term = None
         if isinstance(outcomes[0], Exception):
             raise outcomes[0]
         if not self._stopped.is_set():
@@ -183,8 +183,8 @@ class Daemon:
         requests = "Requests made to the API."
         yield Metric("pp_leader_api_requests_total", requests, "counter", [({}, self._client.requests)])
         yield from self._expiry.metrics("pp_leader")
-        if self._office is not None:
-            yield from self._office.metrics()
+        if self._leader_term is not None:
+            yield from self._leader_term.metrics()
 
     def _health(self) -> Health:
         """Whether this program does its work, which is to reach the API and to lead or stand by."""

@@ -1,24 +1,30 @@
 """Observe, plan, apply: the one order of things, with clock, senses and hands as arguments. A simulator runs it too.
 
-Hands start things and never wait; what becomes of them comes back as news.
+Hands start things and never wait; their outcome comes back as news.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Callable, Protocol
 
+from pp_hostd.leader.node_memory import NextAction, Term
 from pp_hostd.leader.plan.allowance import Allowance
-from pp_hostd.leader.plan.flows import plan
+from pp_hostd.leader.plan.plan import plan
 from pp_hostd.leader.plan.roster import next_roster
-from pp_hostd.model.case import Course, Term
+from pp_hostd.leader.registry import REGISTRY, Registry
+from pp_hostd.leader.steps.config_maps import WriteRoster
+from pp_hostd.leader.steps.port import LeaderStep, StepEnded, StepNews
 from pp_hostd.model.condemnation import Draw
 from pp_hostd.model.observed import Observed
-from pp_hostd.model.remedy import Remedy, RemedyEnded, RemedyNews, WriteRoster
 from pp_hostd.model.settings import Settings
 
 IDLE_SECONDS = 10.0
 """A plan is due after this long even if nothing has happened."""
+ROSTER_REST_SECONDS = 2.0
+"""Between two looks at the roster, or a write and a look. Each look goes through all nodes, and each new version makes
+all nodes promise again."""
 
 
 class Senses(Protocol):
@@ -26,20 +32,22 @@ class Senses(Protocol):
 
     def observed(self) -> Observed: ...
 
-    def take(self) -> list[RemedyNews]:
+    def take(self) -> list[StepNews]:
         """Everything since the last call, in order."""
 
-    def nodes_changed(self) -> bool:
-        """Whether anything has changed since the last call that the roster tells of."""
+    def nodes_revision(self) -> int:
+        """Another number whenever something has changed that the roster shows."""
 
 
-class Hands(Protocol):
+class Actuators(Protocol):
     """What can be done. Nothing here waits; outcomes come back through the senses."""
 
-    def start(self, node: str, remedy: Remedy) -> None: ...
-    def write_roster(self, order: WriteRoster) -> None: ...
+    def start(self, node: str, remedy: LeaderStep) -> None: ...
 
-    def show(self, courses: tuple[Course, ...]) -> None:
+    def write_roster(self, order: WriteRoster) -> None:
+        """When it has ended, the driver is told by `roster_ended`."""
+
+    def show(self, next_actions: tuple[NextAction, ...]) -> None:
         """Tell people what is done about each node."""
 
 
@@ -50,34 +58,57 @@ class Driver:
         self,
         settings: Settings,
         senses: Senses,
-        hands: Hands,
+        actuators: Actuators,
         *,
         own_node: str,
         clock: Callable[[], float],
         draw: Callable[[], Draw],
+        registry: Registry = REGISTRY,
     ) -> None:
         self.settings = settings
         self.term = Term(own_node, clock())
-        self.courses: tuple[Course, ...] = ()
+        self.next_actions: tuple[NextAction, ...] = ()
         self.allowance: Allowance | None = None
-        self._senses, self._hands, self._clock, self._draw = senses, hands, clock, draw
+        self._senses, self._actuators, self._clock, self._draw = senses, actuators, clock, draw
+        self._registry = registry
         self._under_way: set[str] = set()
+        self.roster_revision = -1
+        """The revision that the driver last compared with the roster; -1: it compares again in any case."""
+        self._roster_rests_until_at = -math.inf
+        self._writes_roster = False
 
     def turn(self) -> float:
         """One plan, and all that follows from it. When the next one is due."""
         news = self._senses.take()
-        self._under_way -= {each.node for each in news if isinstance(each, RemedyEnded)}
+        self._under_way -= {each.node for each in news if isinstance(each, StepEnded)}
         now, observed = self._clock(), self._senses.observed()
-        planned = plan(self.settings, observed, replace(self.term, draw=self._draw()), news, now)
-        self.term, self.courses = planned.term, planned.courses
+        planned = plan(self.settings, observed, replace(self.term, draw=self._draw()), news, now, self._registry)
+        self.term, self.next_actions = planned.term, planned.next_actions
         self.allowance = planned.allowance
-        for course in planned.courses:
-            if course.step is not None and course.key not in self._under_way:  # one step at a time
-                self._under_way.add(course.key)
-                self._hands.start(course.key, course.step)
-        roster = next_roster(observed) if self._senses.nodes_changed() else None
-        if roster is not None:
-            self._hands.write_roster(roster)
-        self._hands.show(planned.courses)
-        due = (course.due_at for course in planned.courses if course.due_at is not None)
-        return min((now + IDLE_SECONDS, *due))
+        for next_action in planned.next_actions:
+            if next_action.step is not None and next_action.key not in self._under_way:  # one step at a time
+                self._under_way.add(next_action.key)
+                self._actuators.start(next_action.key, next_action.step)
+        look_at = self._look_at_roster(observed, now)
+        self._actuators.show(planned.next_actions)
+        due = (next_action.due_at for next_action in planned.next_actions if next_action.due_at is not None)
+        return min((now + IDLE_SECONDS, look_at, *due))
+
+    def roster_ended(self) -> None:
+        """The write of the roster has ended, well or not: it is looked at again after a rest."""
+        self._writes_roster, self.roster_revision = False, -1
+        self._roster_rests_until_at = self._clock() + ROSTER_REST_SECONDS
+
+    def _look_at_roster(self, observed: Observed, now: float) -> float:
+        """One look at a time, and one write. Returns when the next look is due."""
+        revision = self._senses.nodes_revision()
+        if revision == self.roster_revision or self._writes_roster:
+            return math.inf
+        if now < self._roster_rests_until_at:
+            return self._roster_rests_until_at
+        self.roster_revision, self._roster_rests_until_at = revision, now + ROSTER_REST_SECONDS
+        order = next_roster(observed)
+        if order is not None:
+            self._writes_roster = True
+            self._actuators.write_roster(order)
+        return math.inf

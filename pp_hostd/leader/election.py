@@ -12,9 +12,9 @@ from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.deadline import Deadline, TimedOut
 from pp_hostd.kube.outcome import ApiError, Outcome
 from pp_hostd.kube.resources import LEASES
-from pp_hostd.model.candidacy import NEVER, Candidacy, Exchange
 from pp_hostd.model.keys import NAMESPACE
 from pp_hostd.model.lease import LEASE, given_up_spec, parse_lease, renewed_spec, taken_spec, unheld_spec
+from pp_hostd.model.lease_rules import NEVER, Candidacy, Exchange
 from pp_hostd.model.record import Unreadable
 
 
@@ -30,7 +30,7 @@ class Election:
         changed: Callable[[], None],
     ) -> None:
         self.trouble = ""
-        """Why the last exchange failed, or nothing."""
+        """Why the last exchange failed; empty if it did not."""
         self.resigned_at = NEVER
         """When it last did so."""
         self._client, self._clock, self._changed = client, clock, changed

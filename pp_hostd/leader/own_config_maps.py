@@ -6,19 +6,17 @@ from collections.abc import Mapping
 from typing import Union
 
 from pp_hostd.frozen import frozen
-from pp_hostd.leader.sights import Machines, Nodes, Sight
+from pp_hostd.leader.caches import Cache, Machines, Nodes
 from pp_hostd.model.backup import Backup, parse_stored_backup
 from pp_hostd.model.budget import parse_budget
 from pp_hostd.model.control import Control, parse_control
 from pp_hostd.model.keys import BUDGET, CONTROL, ENROLLED, ROSTER, backup_name
-from pp_hostd.model.observed import BackupSeen, BudgetSeen, ClustersSeen, HostsSeen, Observed, RosterSeen
+from pp_hostd.model.observed import BackupSeen, BudgetSeen, ClustersSeen, Observed, RosterSeen
 from pp_hostd.model.record import NAME, OPAQUE, Fields, Unreadable, read
-from pp_hostd.model.remediation import Remediation
 from pp_hostd.model.roster import parse_roster
 
 _BACKUP = backup_name("")
-NO_HOSTS = HostsSeen()
-NO_REMEDIATIONS: Mapping[str, Remediation] = {}
+NO_PARTS: Mapping[type, object] = {}
 NO_CLUSTERS = ClustersSeen()
 
 
@@ -33,7 +31,7 @@ class Enrolled:
 Content = Union[RosterSeen, BackupSeen, BudgetSeen, Control, Enrolled]
 
 
-class OwnConfigMaps(Sight[Content]):
+class OwnConfigMaps(Cache[Content]):
     """`backups` are by the name of their node."""
 
     def __init__(self) -> None:
@@ -83,9 +81,8 @@ def observed(
     nodes: Nodes,
     machines: Machines,
     ours: OwnConfigMaps,
-    hosts: HostsSeen = NO_HOSTS,
-    remediations: Mapping[str, Remediation] = NO_REMEDIATIONS,
     clusters: ClustersSeen = NO_CLUSTERS,
+    parts: Mapping[type, object] = NO_PARTS,
 ) -> Observed:
     """What all of them show now; its mappings are alive, so it is for use at once."""
     return Observed(
@@ -98,9 +95,9 @@ def observed(
         control=ours.control,
         enrolled=ours.enrolled,
         budget=ours.budget,
-        hosts=hosts,
-        remediations=remediations,
         clusters=clusters,
+        claims=machines.claims,
+        parts=parts,
     )
 
 

@@ -89,7 +89,7 @@ class Share:
 
 @frozen
 class Text:
-    """Text of a form from model/record.py, or nothing."""
+    """Text of a form from model/record.py; empty if none."""
 
     form: Form
 

@@ -20,7 +20,7 @@ from pp_hostd.model.record import COUNT, Fields, Refused, Unreadable, read
 
 @frozen
 class NotRequested:
-    """Nobody asks for remediation. `last_id` is the last condemnation's, lifted since; 0 when there never was one."""
+    """No remediation is requested. `last_id` is the last condemnation's, lifted since; 0 when there never was one."""
 
     last_id: int
 
@@ -31,7 +31,7 @@ class NotRequested:
 
 @frozen
 class Requested:
-    """Remediation is asked for, and the machine not yet condemned: its agent still finds proof."""
+    """Remediation is requested, and the machine not yet condemned: its agent still finds proof."""
 
     last_id: int
 
@@ -78,7 +78,7 @@ Condemnation = Union[NotRequested, Requested, Condemned]
 
 
 def last_id(condemnation: Condemnation | Unreadable) -> int:
-    """The newest id that it tells of; 0 where there never was one, or it can't be read."""
+    """The newest id that it names; 0 where there never was one, or it can't be read."""
     if isinstance(condemnation, Unreadable):
         return 0
     return condemnation.id if isinstance(condemnation, Condemned) else condemnation.last_id

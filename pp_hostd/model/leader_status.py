@@ -37,7 +37,7 @@ class LeaderStatus:
     nodes: int
     roster: int
     trouble: str
-    courses: tuple[CourseTold, ...]
+    next_actions: tuple[CourseTold, ...]
     certificate_ends_wallclock: datetime | None = None
     """When the leader's client certificate ends; None if it shows none."""
     resets_per_hour: int = 0
@@ -54,7 +54,7 @@ class LeaderStatus:
                 "nodes": self.nodes,
                 "roster": self.roster,
                 "trouble": self.trouble,
-                "courses": [_course_fields(course) for course in self.courses],
+                "courses": [_course_fields(next_action) for next_action in self.next_actions],
                 "certificate_ends": ends and render_moment(ends),
                 "resets_per_hour": self.resets_per_hour,
                 "resets_left": self.resets_left,
@@ -72,15 +72,15 @@ class Told:
     sentence: str
 
 
-def _course_fields(course: CourseTold) -> dict[str, object]:
-    due = course.due_wallclock
+def _course_fields(next_action: CourseTold) -> dict[str, object]:
+    due = next_action.due_wallclock
     return {
-        "node": course.node,
-        "machine": course.machine,
-        "stage": course.stage,
-        "sentence": course.sentence,
-        "refused": course.refused,
-        "since": render_moment(course.since_wallclock),
+        "node": next_action.node,
+        "machine": next_action.machine,
+        "stage": next_action.stage,
+        "sentence": next_action.sentence,
+        "refused": next_action.refused,
+        "since": render_moment(next_action.since_wallclock),
         "due": None if due is None else render_moment(due),
     }
 
@@ -111,7 +111,7 @@ def _status(text: object) -> LeaderStatus:
         nodes=_number(fields, "nodes"),
         roster=_number(fields, "roster"),
         trouble=fields.text("trouble", WORDS),
-        courses=tuple(_course(Fields(course, "a course")) for course in fields.elements("courses")),
+        next_actions=tuple(_course(Fields(next_action, "a course")) for next_action in fields.elements("courses")),
         certificate_ends_wallclock=_moment(fields, "certificate_ends"),
         resets_per_hour=_number(fields, "resets_per_hour"),
         resets_left=_number(fields, "resets_left"),

@@ -79,9 +79,10 @@ MAX_LIFTED = 32
 class Memory:
     """`reading_since` is when the read now under way was ordered. `failed_reads` counts those in a row that bring the
     next inquiry nearer. `lifted` holds the condemnations that a read, the host's own or a peer's for it, found lifted
-    (rule 4). `watched` is a condemnation that a watch reported, and that no read has confirmed yet. `condemned_id` is
-    the condemnation that stands, as far as an unarmed host knows. `missing` is the last read that found no machine,
-    while the Node has not been read since; `machine_gone` says that its Node was then found untouched (rule 1)."""
+    (rule 4). `watched` is a condemnation that a watch reported, and that no read has confirmed yet; `watched_failures`
+    reads since have failed. `condemned_id` is the condemnation that stands, as far as an unarmed host knows. `missing`
+    is the last read that found no machine, while the Node has not been read since; `machine_gone` says that its Node
+    was then found untouched (rule 1)."""
 
     proof: Proof | None = None
     failed_reads: int = 0
@@ -92,6 +93,7 @@ class Memory:
     outage: Outage | None = None
     lifted: tuple[Lifted, ...] = ()
     watched: WatchedCondemned | None = None
+    watched_failures: int = 0
     condemned_id: int | None = None
     missing: Missing | None = None
     machine_gone: bool = False

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import field
+from typing import TypeVar
 
 from pp_hostd.frozen import frozen
 from pp_hostd.model.backup import Backup
-from pp_hostd.model.bare_metal_host import BareMetalHost
 from pp_hostd.model.budget import Budget
 from pp_hostd.model.confirmation import Confirmation, parse_confirmation
 from pp_hostd.model.control import Control
 from pp_hostd.model.keys import CONFIRMED_DEAD, CORDONED, FREED, OUT_OF_SERVICE, PAUSED_NODE, REPLACES, REQUESTED_AGAIN
 from pp_hostd.model.machine import Machine, machine_of_node
-from pp_hostd.model.machine_host import NO_HOST, MachineHost
+from pp_hostd.model.machine_details import NO_HOST, MachineDetails
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.model.record import COUNT, Fields, Unreadable, read
-from pp_hostd.model.remediation import Remediation
 from pp_hostd.model.roster import Roster
 
+Part = TypeVar("Part")
 CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 
 
@@ -62,32 +62,19 @@ class NodeSeen:
 @frozen
 class MachineSeen:
     """A machine as the watch shows it. `stretch` changes whenever it was seen in another condemnation than before, and
-    when the watch had to begin anew: two looks with the same one saw the same condemnation, without a gap (rule 9).
+    when the watch had to begin again: two looks with the same one saw the same condemnation, without a gap (rule 9).
     `after` is the last version that was seen before it; empty where none was."""
 
     machine: Machine
     stretch: int
     after: str = ""
-    host: MachineHost = NO_HOST
-
-
-@frozen
-class HostsSeen:
-    """The BareMetalHosts by namespace/name. `names` finds one by its uid; `held` are those with a request under our
-    own key; `claims` are the machines that name a host, by its namespace/name or, where they tell only that, its uid.
-    `late` says why they are not seen as they are now, or nothing."""
-
-    seen: Mapping[str, BareMetalHost] = field(default_factory=dict)
-    names: Mapping[str, str] = field(default_factory=dict)
-    held: tuple[str, ...] = ()
-    claims: Mapping[str, Set[str]] = field(default_factory=dict)
-    late: str = ""
+    host: MachineDetails = NO_HOST
 
 
 @frozen
 class ClustersSeen:
     """What pauses each of Cluster API's Clusters, by namespace/name; empty if nothing does. `late` says why they have
-    not been seen at all, or nothing."""
+    not been seen at all; empty if none."""
 
     pauses: Mapping[str, str] = field(default_factory=dict)
     late: str = ""
@@ -124,9 +111,10 @@ class BudgetSeen:
 
 @frozen
 class Observed:
-    """`requests` names the machines that are not plainly well (their condemnation is anything but NotRequested, or its
+    """`requests` names the machines that need work (their condemnation is anything but NotRequested, or its
     label is left), `marked` the Nodes that bear the leader's marks: so a plan looks at these alone. `enrolled` are
-    names of nodes. `remediations` are by what they are called."""
+    names of nodes. `claims` are the machines that name a BareMetalHost, by its namespace/name or, where they tell only
+    that, its uid. `parts` are what remedies and requesters read for themselves, by its type."""
 
     nodes: Mapping[str, NodeSeen] = field(default_factory=dict)
     machines: Mapping[str, MachineSeen] = field(default_factory=dict)
@@ -137,9 +125,14 @@ class Observed:
     control: Control = field(default_factory=lambda: Control(None, None))
     budget: BudgetSeen | None = None
     enrolled: frozenset[str] = frozenset()
-    hosts: HostsSeen = HostsSeen()
-    remediations: Mapping[str, Remediation] = field(default_factory=dict)
     clusters: ClustersSeen = ClustersSeen()
+    claims: Mapping[str, Set[str]] = field(default_factory=dict)
+    parts: Mapping[type, object] = field(default_factory=dict)
+
+    def part(self, of: type[Part]) -> Part:
+        """The part of this type; an empty one where nothing of it is read."""
+        found = self.parts.get(of)
+        return found if isinstance(found, of) else of()
 
 
 def parse_node_seen(api_object: object, machines: str) -> NodeSeen | Unreadable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pp_hostd.model.keys import PAUSED_MACHINE
-from pp_hostd.model.machine_host import MachineHost
+from pp_hostd.model.machine_details import MachineDetails
 from pp_hostd.model.record import Fields, Unreadable, read
 
 
@@ -18,13 +18,13 @@ def _pause(cluster: Fields) -> str:
     return "spec.paused" if cluster.section("spec").anything("paused") else ""
 
 
-def wish_of_machine(subject: str, about: MachineHost) -> str:
-    """Why its own marks hold the remedy back, or nothing."""
+def wish_of_machine(subject: str, about: MachineDetails) -> str:
+    """Why its own marks hold the remedy back; empty if none."""
     return f"Machine {subject} bears {about.paused}. To go on: remove that annotation" if about.paused else ""
 
 
 def wish_of_cluster(cluster: str, pause: str | Unreadable | None) -> str:
-    """Why its Cluster holds the remedy back, or nothing; None: there is no such Cluster."""
+    """Why its Cluster holds the remedy back; empty if it does not. `pause` is None if there is no such Cluster."""
     if pause is None:
         return f"whether Cluster {cluster} is paused is not known: there is none that can be read. Correct that"
     if isinstance(pause, Unreadable):

@@ -83,6 +83,10 @@ class Committed:
     promise: Armed
     id: int
 
+    @property
+    def boot(self) -> str:
+        return self.promise.boot
+
     def render(self) -> str:
         return render({**self.promise._fields(_State.COMMITTED), "id": self.id})
 
@@ -118,6 +122,12 @@ def _reported(boot: str) -> dict[str, str]:
 
 
 AgentRecord = Union[Armed, Committed, GateClosed, Withdrawn]
+
+
+def promise_in(record: AgentRecord | Unreadable | None) -> Armed | None:
+    """Returns the promise that stands by this record: a host that has decided to reset keeps what it promised."""
+    stated = record.promise if isinstance(record, Committed) else record
+    return stated if isinstance(stated, Armed) else None
 
 
 def parse_agent_record(text: object) -> AgentRecord | Unreadable:

@@ -66,7 +66,7 @@ class Electorate:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Made anew at each asking, so that nobody pays for them who does not ask."""
+        """Computed at each call, so that only callers pay for them."""
         head, tail = self._shared[0]
         return tuple(head + row.partition(" ")[0] + tail for row in self._rows)
 
@@ -106,7 +106,7 @@ class Roster:
         if not self.oldest <= version <= self.version:
             kept = f"the roster holds versions {self.oldest} to {self.version}"
             return Unreadable(f"version {version} of the roster", kept)
-        rows = tuple(row for row in self._rows if _in_force(row, self.oldest, version))
+        rows = tuple(row for row in self._rows if _effective_settings(row, self.oldest, version))
         return Electorate(version, self.oldest, self._shared, rows)
 
     def render(self) -> str:
@@ -174,7 +174,7 @@ def _span(words: Sequence[str], oldest: int) -> tuple[int, int | None]:
     return int(words[0]) if words else oldest, int(words[1]) if len(words) > 1 else None
 
 
-def _in_force(row: str, oldest: int, version: int) -> bool:
+def _effective_settings(row: str, oldest: int, version: int) -> bool:
     since, until = _span(row.split(" ")[4:], oldest)
     return since <= version and (until is None or version < until)
 

@@ -26,7 +26,7 @@ def setting(default: T, *, allowed: Allowed[T], consequence: str, unit: str = ""
 
 @frozen
 class Api:
-    """How the Kubernetes API is reached, and how often it is asked."""
+    """How the daemons reach the Kubernetes API, and how often they read it."""
 
     kubeconfig: str = setting(
         "/etc/pp-hostd/kubeconfig",
@@ -41,37 +41,41 @@ class Api:
     machines: str = setting(
         "node",
         allowed=Choice(("openshift", "cluster-api", "node")),
-        consequence="Whose object condemns this host: a Machine of that API, or, without machines, the Node itself.",
+        consequence="The kind of object that condemns this host: a Machine of that API, or, without Machines, the Node "
+        "itself.",
     )
     read_interval_seconds: float = setting(
         4.0,
         unit="seconds",
         allowed=Number(0.1, 60),
-        consequence="From the start of one read of its own Machine to the next; longer notices a failure later.",
+        consequence="The time from the start of one read of its own Machine to the next; with a longer one the host "
+        "notices a failure later.",
     )
     read_deadline_seconds: float = setting(
         2.0,
         unit="seconds",
         allowed=Number(0.1, 60),
-        consequence="A read that takes longer in all has failed; too short and a slow API looks like a dead one.",
+        consequence="A read that takes longer in all has failed; with too short a deadline a slow API looks like a "
+        "dead one.",
     )
     retry_seconds: float = setting(
         1.0,
         unit="seconds",
         allowed=Number(0.1, 60),
-        consequence="The pause after a failed read; longer puts off the question to the peers.",
+        consequence="The pause after a failed read; with a longer one the host asks its peers later.",
     )
 
 
 @frozen
 class Peers:
-    """How a host that cannot read the API asks the other hosts about itself."""
+    """How a host that can't read the API asks the other hosts about itself."""
 
     rounds: int = setting(
         4,
         unit="rounds",
         allowed=Whole(1, 20),
-        consequence="Every peer is asked within that many rounds; fewer make the sets of peers grow faster.",
+        consequence="The host asks every peer within that many rounds; with fewer rounds the sets of peers grow "
+        "faster.",
     )
     round_seconds: float = setting(
         2.0,
@@ -82,22 +86,24 @@ class Peers:
     port: int = setting(
         9478,
         allowed=Whole(1, 65535),
-        consequence="The port on which all hosts answer; another one on some hosts makes those silent to the rest.",
+        consequence="The port on which all hosts answer; a host with another port is silent to the rest.",
     )
     address: str = setting(
         "",
         allowed=Address(),
-        consequence="Where this host answers its peers; empty listens on every address, IPv4 and IPv6.",
+        consequence="The address on which this host answers its peers; if empty, it listens on every address, IPv4 and "
+        "IPv6.",
     )
     auth: str = setting(
         "key",
         allowed=Choice(("key", "none")),
-        consequence="With none, whoever reaches the port can answer for a host, and so keep it alive or reset it.",
+        consequence="With none, anyone who reaches the port can answer for a host, and so keep it alive or reset it.",
     )
     key_file: str = setting(
         "/etc/pp-hostd/peer.key",
         allowed=AbsolutePath(),
-        consequence="The cluster's peer key, for root only: a line signs, a second one is also accepted (rotation).",
+        consequence="The cluster's peer key, for root only: the first line signs, a second line is also accepted "
+        "(rotation).",
     )
 
 
@@ -108,13 +114,15 @@ class Watchdog:
     device: str = setting(
         "/dev/watchdog",
         allowed=AbsolutePath(),
-        consequence="If it can't be used, softdog is tried, then software alone, which the leader refuses by default.",
+        consequence="If the device can't be used, the agent tries softdog, then software alone, which the leader "
+        "refuses by default.",
     )
     timeout_seconds: int = setting(
         10,
         unit="seconds",
         allowed=Whole(2, 120),
-        consequence="How long the host lives without being fed; the leader waits for twice this time.",
+        consequence="The watchdog resets a host that has not fed it for that long; the leader waits for twice this "
+        "time.",
     )
 
 
@@ -125,27 +133,28 @@ class Agent:
     node_name: str = setting(
         "",
         allowed=Text(NAME),
-        consequence="The name of this host's Node; empty is the host's own name.",
+        consequence="The name of this host's Node; if empty, the host's own name.",
     )
     mode: str = setting(
         "enforce",
         allowed=Choice(("enforce", "dry-run")),
         consequence="A dry run judges and reports. It touches neither watchdog nor host, and on the Node it withdraws "
-        "no more than a promise that an earlier run left.",
+        "only a promise that an earlier run left.",
     )
     gate: str = setting(
         "auto",
         allowed=Choice(("auto", "hold", "taint", "none")),
-        consequence="What keeps workloads off a boot without a promise: hold the kubelet, rely on the leader's taint, "
-        "or nothing, which the promise then says. auto is taint on hosts that start an API server or etcd, that are an "
-        "API server's address, or that reach the API only by loopback; else hold.",
+        consequence="The way to keep workloads off a boot without a promise: hold holds the kubelet, taint relies on "
+        "the leader's taint, none does neither, and the promise then says so. auto is taint on hosts that "
+        "start an API server or etcd, that are an API server's address, or that reach the API only by "
+        "loopback; else hold.",
     )
     arm_pairs: bool = setting(
         False,
         allowed=Flag(),
-        consequence="Whether a node is armed in a cluster of two. With it the other node is the only peer: a host that "
-        "reaches neither API nor peer resets itself, so each reboot of a node that runs the only API server resets the "
-        "other one. Without it the leader can free neither node's workloads.",
+        consequence="Whether a node is armed in a cluster of two. If true, the other node is the only peer: a host "
+        "that reaches neither API nor peer resets itself, so each reboot of a node that runs the only API "
+        "server resets the other one. If false, the leader can free neither node's workloads.",
     )
     kubelet_unit: str = setting(
         "kubelet.service",
@@ -155,7 +164,7 @@ class Agent:
     metrics_address: str = setting(
         "127.0.0.1",
         allowed=Address(),
-        consequence="Where /metrics and /healthz are served; any other than loopback shows them to the network.",
+        consequence="The address that serves /metrics and /healthz; any other than loopback shows them to the network.",
     )
     metrics_port: int = setting(
         9479,
@@ -166,7 +175,8 @@ class Agent:
         22.0,
         unit="seconds",
         allowed=Number(1, 600),
-        consequence="Without a proof for that long the host stops feeding its watchdog; the leader waits for it too.",
+        consequence="Without a proof for that long the host stops feeding its watchdog; the leader waits for that time "
+        "too.",
     )
 
 
@@ -177,7 +187,7 @@ class Leader:
     kubeconfig: str = setting(
         "/etc/pp-hostd/leader.kubeconfig",
         allowed=AbsolutePath(),
-        consequence="The leader's own credentials; without them no node is ever given up, and none comes back.",
+        consequence="The leader's own credentials; without them the leader frees no node, and gives none back.",
     )
     mode: str = setting(
         "enforce",
@@ -187,44 +197,45 @@ class Leader:
     strategy: str = setting(
         "node-delete",
         allowed=Choice(("node-delete", "out-of-service", "resources")),
-        consequence="How workloads are freed: delete the Node, its pods and attachments, and make it anew; taint the "
-        "Node out-of-service for a while; or delete only its pods and attachments.",
+        consequence="How the leader frees workloads: delete the Node, its pods and attachments, and recreate it; taint "
+        "the Node out-of-service for a while; or delete only its pods and attachments.",
     )
     lease_seconds: float = setting(
         15.0,
         unit="seconds",
         allowed=Number(5, 120),
-        consequence="A leader that could not renew its Lease for that long has stopped, and another one may begin. It "
-        "must be equal on all leaders: each waits out its own, where a Lease was deleted.",
+        consequence="A leader that could not renew its Lease for that long has stopped, and another one may begin. The "
+        "value must be equal on all leaders: where a Lease was deleted, each waits for its own value.",
     )
     start_grace_seconds: float = setting(
         10.0,
         unit="seconds",
         allowed=Number(0, 3600),
-        consequence="For so long after it began to lead, a leader condemns nobody: what it sees may still settle.",
+        consequence="For that long after it began to lead, a leader condemns no node: its view may still settle.",
     )
     max_unhealthy: str = setting(
         "40%",
         allowed=Share(),
-        consequence="With more nodes than these asked for at once, something else is wrong: nobody is condemned.",
+        consequence="If remediation is requested for more nodes than these at once, something else is wrong: the "
+        "leader condemns no node.",
     )
     max_at_once: int = setting(
         3,
         unit="nodes",
         allowed=Whole(1, 1000),
-        consequence="So many nodes are worked on at the same time; others wait their turn.",
+        consequence="The leader works on that many nodes at the same time; others wait their turn.",
     )
     resets_per_hour: str = setting(
         "20%",
         allowed=Share(),
-        consequence="So many remediations begin in an hour at most; of a part of all nodes at least 3 (0%: none). More "
-        "wait, until a person grants more: pp-leader resume --more.",
+        consequence="At most that many remediations begin in an hour; a part of all nodes allows at least 3 (0%: "
+        "none). More wait, until a person grants more: pp-leader resume --more.",
     )
     cool_down_seconds: float = setting(
         300.0,
         unit="seconds",
         allowed=Number(0, 86400),
-        consequence="After more than max_unhealthy were asked for, nobody is condemned for that long.",
+        consequence="After requests for more than max_unhealthy nodes, the leader condemns no node for that long.",
     )
     accept_software_only: bool = setting(
         False,
@@ -235,18 +246,20 @@ class Leader:
     accept_softdog: bool = setting(
         True,
         allowed=Flag(),
-        consequence="Trusts hosts whose watchdog is softdog, a timer of the very kernel that it watches: one that "
-        "hangs is not reset, and then there are two copies. The leader warns of each such host; false refuses them.",
+        consequence="Trusts hosts whose watchdog is softdog, a timer of the very kernel that it watches: softdog does "
+        "not reset a kernel that hangs, and then there are two copies. The leader warns of each such host; "
+        "false refuses them.",
     )
     deletions_per_second: float = setting(
         20.0,
         allowed=Number(0.1, 1000),
-        consequence="How fast the pods and attachments of a dead node are deleted; slower spares the API.",
+        consequence="How fast the leader deletes the pods and attachments of a dead node; a lower rate spares the API.",
     )
     metrics_address: str = setting(
         "127.0.0.1",
         allowed=Address(),
-        consequence="Where the leader's /metrics and /healthz are served; other than loopback shows them to others.",
+        consequence="The address that serves the leader's /metrics and /healthz; any other than loopback shows them to "
+        "the network.",
     )
     metrics_port: int = setting(
         9480,
@@ -258,13 +271,14 @@ class Leader:
         2.0,
         unit="seconds",
         allowed=Number(1, 600),
-        consequence="Added to the computed wait, for clocks that drift apart.",
+        consequence="The leader adds this to the computed wait, for clocks that drift apart.",
     )
     safe_time_seconds: float = setting(
         0.0,
         unit="seconds",
         allowed=Number(0, 3600),
-        consequence="A longer wait than the computed one, before a host's workloads are freed; 0 waits as computed.",
+        consequence="A longer wait than the computed one, before the leader frees a host's workloads; 0 waits as "
+        "computed.",
     )
 
 
@@ -275,26 +289,27 @@ class Power:
     cycle: bool = setting(
         False,
         allowed=Flag(),
-        consequence="Machines that stand on a BareMetalHost are power-cycled, and no longer have to reset themselves; "
-        "hosts that are off when this is switched off are still switched on.",
+        consequence="The leader power-cycles machines that stand on a BareMetalHost, and their hosts no longer have to "
+        "reset themselves. If this is set to false while hosts are off, the leader still powers them on.",
     )
     suffix: str = setting(
         "machine-remediation",
         allowed=Text(SUFFIX),
-        consequence="The annotation reboot.metal3.io/<suffix> keeps a host off; nobody else may use this one.",
+        consequence="The annotation reboot.metal3.io/<suffix> keeps a host off; nobody else may use this suffix.",
     )
     off_timeout_seconds: float = setting(
         300.0,
         unit="seconds",
         allowed=Number(10, 86400),
-        consequence="A host that is still on so long after it was to be off is told of, and its machine may fall back.",
+        consequence="If the host is still on after this, the leader reports it and may fall back.",
     )
     on_timeout_seconds: float = setting(
         1800.0,
         unit="seconds",
         allowed=Number(10, 86400),
-        consequence="The Machine of a host that has not come back so long after it may is deleted, if its owner makes "
-        "new ones. Without power cycles, a request that is made before a freed host is back waits for so long.",
+        consequence="If a host has not come back that long after it could have, the leader deletes its Machine, if the "
+        "Machine's owner makes new ones. Without power cycles, a request that is made before a freed host "
+        "is back waits for that long.",
     )
     fallback: bool = setting(
         False,

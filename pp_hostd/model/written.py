@@ -1,4 +1,4 @@
-"""What becomes of a write that is conditional on what was read."""
+"""The outcome of a write that is conditional on what was read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import enum
 
 
 class Written(enum.Enum):
-    """What became of a conditional write."""
+    """The outcome of a conditional write."""
 
     DONE = "done"
     CONFLICT = "conflict"

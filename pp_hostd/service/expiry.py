@@ -6,7 +6,6 @@ import asyncio
 import enum
 from collections.abc import Iterator
 from datetime import datetime, timezone
-from typing import Callable
 
 from pp_hostd.kube.certificate import Certificate
 from pp_hostd.kube.client import ApiClient
@@ -53,26 +52,19 @@ def sentence_about(certificate: Certificate, now: datetime) -> str:
 class ExpiryNotice:
     """Tells once when the end is near, each day after that, and once more when it has come."""
 
-    def __init__(
-        self,
-        client: ApiClient,
-        node: str,
-        source: str,
-        journal: Journal,
-        wallclock: Callable[[], datetime] = now_wallclock,
-    ) -> None:
+    def __init__(self, client: ApiClient, node: str, source: str, journal: Journal) -> None:
         """`source` is the daemon, and `node` the Node that its Events are about."""
-        self._client, self._journal, self._wallclock = client, journal, wallclock
+        self._client, self._journal = client, journal
         # The uid is the name, as kubelets have it in their own Events.
         self._about = About(NODES, None, node, node)
-        self._events = Events(client, wallclock, source)
+        self._events = Events(client, now_wallclock, source)
         self._told: tuple[Stage, int] = (Stage.FAR, 0)
 
     @property
     def sentence(self) -> str:
         """What a person has to know now; empty if all is well."""
         certificate = self._client.certificate
-        return "" if certificate is None else sentence_about(certificate, self._wallclock())
+        return "" if certificate is None else sentence_about(certificate, now_wallclock())
 
     @property
     def ends(self) -> str:
@@ -87,7 +79,7 @@ class ExpiryNotice:
             await asyncio.sleep(LOOK_SECONDS)
 
     async def look(self) -> None:
-        certificate, now = self._client.certificate, self._wallclock()
+        certificate, now = self._client.certificate, now_wallclock()
         stage = Stage.FAR if certificate is None else stage_of(certificate, now)
         day = int(now.timestamp() // AGAIN_SECONDS) if stage is Stage.SOON else 0
         told, self._told = self._told, (stage, day)

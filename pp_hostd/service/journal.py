@@ -50,7 +50,7 @@ class Priority(enum.IntEnum):
 
 
 class Journal:
-    """Where lines go. journald's socket is found anew for each line, so journald may come, go and restart."""
+    """Where lines go. journald's socket is looked up for each line, so journald may come, go and restart."""
 
     def __init__(self, path: str = SOCKET, stderr: int = 2, identifier: str = IDENTIFIER) -> None:
         self._path = path

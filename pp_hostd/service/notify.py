@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import socket
 import time
-import warnings
 from typing import Callable, NamedTuple
-
-import sdnotify
 
 WATCHDOG = "watchdog"
 """The name under which systemd keeps the watchdog's descriptor."""
@@ -110,14 +106,18 @@ def _keep(descriptor: int) -> bool:
 
 
 def _connected() -> socket.socket | None:
-    if not os.environ.get("NOTIFY_SOCKET"):
+    """The socket that NOTIFY_SOCKET names; None if there is none, or nobody listens there."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address:
         return None
-    with warnings.catch_warnings(), contextlib.suppress(OSError):
-        warnings.simplefilter("ignore", ResourceWarning)  # it leaves a socket behind that it could not connect
-        connected: socket.socket = sdnotify.SystemdNotifier(debug=True).socket
-        connected.setblocking(False)
-        return connected
-    return None
+    near = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    near.setblocking(False)
+    try:
+        near.connect(f"\0{address[1:]}" if address.startswith("@") else address)  # @: in the abstract namespace
+    except OSError:
+        near.close()
+        return None
+    return near
 
 
 def _watchdog_seconds() -> float:

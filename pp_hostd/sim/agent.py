@@ -10,18 +10,25 @@ from typing import Callable
 
 from pp_hostd.agent.binding import standing
 from pp_hostd.agent.driver import Driver, News
-from pp_hostd.agent.kept import Kept, parse_kept
 from pp_hostd.agent.rosters import Rosters
+from pp_hostd.agent.saved_state import SavedState, parse_saved_state
 from pp_hostd.agent.shutdown import POWER_OFF_SECONDS, WITHDRAW_SECONDS, is_kernel_to_end
 from pp_hostd.agent.witness import REMEMBERED_SECONDS, ReadOutcome, Statement, Unread, Witness
 from pp_hostd.embedded.history import Event
 from pp_hostd.embedded.paging import Query
 from pp_hostd.kube.resources import CONFIG_MAPS
 from pp_hostd.model.answer import Answer
-from pp_hostd.model.bond import Bond, GateOpened, Look, StoreEnded, WatchdogArmed, WatchdogDisarmed
+from pp_hostd.model.boot_commitments import (
+    BootCommitments,
+    GateOpened,
+    Look,
+    StoreEnded,
+    WatchdogArmed,
+    WatchdogDisarmed,
+)
 from pp_hostd.model.condemnation import Condemned, NotCondemned
 from pp_hostd.model.evidence import LinkChanged, Read, WatchedCondemned
-from pp_hostd.model.ground import Ground
+from pp_hostd.model.host_context import HostContext
 from pp_hostd.model.keys import CONDEMNED, NAMESPACE, ROSTER
 from pp_hostd.model.machine import Machine, parse_machine
 from pp_hostd.model.memory import Decision, Memory
@@ -65,7 +72,7 @@ class Agent:
         self._objects = Objects(client, host.name)
         self.clock = boot.clock
         self._rosters = Rosters(*boot.rosters)
-        self._ground = Ground(
+        self._host_context = HostContext(
             host.name, self._electorate(), maintenance=host.maintenance, enrolled_before=host.enrolled
         )
         self._news: list[News] = []
@@ -73,7 +80,7 @@ class Agent:
         self._due = False
         self._decided: Decision | None = None
         self._missing_since: float | None = None
-        self._remembered: Kept | None = None
+        self._remembered: SavedState | None = None
         self._shown = ""
         self.witness = Witness(f"{chance.getrandbits(64):x}")
         kept = self._recalled()
@@ -85,7 +92,7 @@ class Agent:
             self,
             self,
             memory=kept.memory,
-            bond=kept.bond,
+            commitments=kept.commitments,
             clock=self.clock,
             entropy=partial(chance.getrandbits, 64),
         )
@@ -104,10 +111,14 @@ class Agent:
         self._boot.self_timeout_seconds = max(self._boot.self_timeout_seconds, settings.agent.self_timeout_seconds)
         self._wake()
 
-    def _recalled(self) -> Kept:
+    def _recalled(self) -> SavedState:
         boot = self._boot
-        kept = parse_kept(boot.run, boot.id, boot.gate, self.clock()) if boot.run else None
-        return kept.taken_up() if isinstance(kept, Kept) else Kept(Memory(), Bond(boot.id, boot.gate))
+        kept = parse_saved_state(boot.run, boot.id, boot.gate, self.clock()) if boot.run else None
+        return (
+            kept.taken_up()
+            if isinstance(kept, SavedState)
+            else SavedState(Memory(), BootCommitments(boot.id, boot.gate))
+        )
 
     @property
     def subject(self) -> str:
@@ -116,8 +127,8 @@ class Agent:
     # Turns.
 
     def tell(self, news: News) -> None:
-        if isinstance(news, Read) and news.machine not in (None, self._ground.machine):
-            self._ground = replace(self._ground, machine=news.machine)
+        if isinstance(news, Read) and news.machine not in (None, self._host_context.machine):
+            self._host_context = replace(self._host_context, machine=news.machine)
         if isinstance(news, Read) and (news.missing or news.machine is not None):
             self.witness.own_missing = news.missing
         self._news.append(news)
@@ -128,25 +139,25 @@ class Agent:
 
     def stop(self) -> None:
         """As systemd orders it."""
-        self._ground = replace(self._ground, stopping=True)
+        self._host_context = replace(self._host_context, stopping=True)
         self._process.do(self._wake)
 
     def shut_down(self, *, powers_off: bool) -> None:
         """As systemd orders it when the system shuts down."""
         ordered_at = self.clock()
-        self._ground = replace(self._ground, powering_off=powers_off)
+        self._host_context = replace(self._host_context, powering_off=powers_off)
         self.stop()
         at = self.clock.when(ordered_at + WITHDRAW_SECONDS)
         self._time.at(at, partial(self._process.do, partial(self._end_kernel, ordered_at)))
 
     def _end_kernel(self, ordered_at: float) -> None:
-        if is_kernel_to_end(self.driver.bond, ordered_at, self.clock()):
+        if is_kernel_to_end(self.driver.commitments, ordered_at, self.clock()):
             self._note(self._host.name, "ends the kernel: its promise could not be withdrawn in time")
             self._host.end(self._boot, SYNC_SECONDS)
 
     def take_order(self) -> None:
         """The order for this host has changed."""
-        self._ground = replace(self._ground, maintenance=self._host.maintenance)
+        self._host_context = replace(self._host_context, maintenance=self._host.maintenance)
         self._process.do(self._wake)
 
     def _wake(self) -> None:
@@ -161,8 +172,7 @@ class Agent:
         self._wakes += 1
         self._time.at(self.clock.when(verdict.wake_at), partial(self._process.do, partial(self._alarm, self._wakes)))
         self.truth.judged(self.driver.memory)
-        bond = self.driver.bond
-        if self._ground.stopping and self.driver.idle and bond.watchdog is None and not bond.promises:
+        if self._host_context.stopping and self.driver.unbound:
             self._process.kill()
             self._host.agent_ended(self._boot)
 
@@ -176,8 +186,8 @@ class Agent:
         taken, self._news = self._news, []
         return taken
 
-    def ground(self) -> Ground:
-        return self._ground
+    def host_context(self) -> HostContext:
+        return self._host_context
 
     def _electorate(self) -> Electorate | None:
         newest = self._rosters.newest
@@ -201,7 +211,7 @@ class Agent:
     def _life_seconds(self) -> float:
         """As it is judged by."""
         driver = self.driver
-        bound = standing(self.settings, self.ground(), driver.bond, driver.memory, self._rosters, "")
+        bound = standing(self.settings, self.host_context(), driver.commitments, driver.memory, self._rosters, "")
         return bound.self_timeout_seconds
 
     def feed_last(self) -> None:
@@ -212,14 +222,14 @@ class Agent:
         self._process.kill()
         self._host.agent_ended(self._boot)
 
-    def reset(self, decision: Decision, bond: Bond) -> None:
+    def reset(self, decision: Decision, commitments: BootCommitments) -> None:
         if self._decided == decision:
             return
         self._decided = decision
-        self._on_decided(decision, bond.bound_uid)
+        self._on_decided(decision, commitments.bound_uid)
         self._note(self._host.name, f"resets itself: {decision.cause}")
-        if bond.promises and decision.id is not None:
-            self._commit(Committed(bond.promises[0], decision.id))
+        if commitments.promises and decision.id is not None:
+            self._commit(Committed(commitments.promises[0], decision.id))
         self._host.reset(self._boot, SYNC_SECONDS)
 
     def _commit(self, record: Committed) -> None:
@@ -239,6 +249,8 @@ class Agent:
         if isinstance(reply, Machine) and reply.node == self._host.name:
             if isinstance(reply.condemnation, NotCondemned):
                 self.truth.proven(began_at)
+            replaced = reply.uid != self.driver.commitments.bound_uid
+            self._missing_since = began_at if replaced else None  # rule 1: its own Machine is gone
             return Read(began_at, self.clock(), reply, subject=self.subject)
         if isinstance(reply, Failed):
             self._missing_since = began_at if reply.missing else None
@@ -272,7 +284,7 @@ class Agent:
         def ended(reply: Reply) -> None:
             if isinstance(reply, Node) and isinstance(record, Armed):
                 self._host.enrolled = True
-                self._ground = replace(self._ground, enrolled_before=True)
+                self._host_context = replace(self._host_context, enrolled_before=True)
             written = reply.written if isinstance(reply, Failed) else Written.DONE
             stored = reply if isinstance(reply, Node) else None
             sentence = reply.sentence if isinstance(reply, Failed) else ""
@@ -293,8 +305,8 @@ class Agent:
         self._host.open_gate(self._boot)
         self.tell(GateOpened())
 
-    def remember(self, memory: Memory, bond: Bond) -> None:
-        self._remembered = Kept(memory, bond)
+    def remember(self, memory: Memory, commitments: BootCommitments) -> None:
+        self._remembered = SavedState(memory, commitments)
 
     def show(self, verdict: Verdict) -> None:
         if verdict.sentence != self._shown:
@@ -318,10 +330,10 @@ class Agent:
     def _take_roster(self, config_map: Json) -> None:
         roster, newest = parse_roster(config_map["data"][ROSTER]), self._rosters.newest
         if isinstance(roster, Roster) and (newest is None or roster.version > newest.version):
-            promised = {promise.roster_version for promise in self.driver.bond.promises}
+            promised = {promise.roster_version for promise in self.driver.commitments.promises}
             self._rosters = self._rosters.with_newest(roster, promised)
             self._boot.rosters = self._rosters.known()
-            self._ground = replace(self._ground, electorate=self._electorate())
+            self._host_context = replace(self._host_context, electorate=self._electorate())
             self._wake()
 
     def _condemned_listed(self, items: list[Json]) -> None:
@@ -339,7 +351,7 @@ class Agent:
             return
         at = self.clock()
         self.witness.learned(machine.subject, machine.uid, machine.condemnation.id, at)
-        own = self._ground.machine
+        own = self._host_context.machine
         if own is not None and (machine.subject, machine.uid) == (own.subject, own.uid):
             self.tell(WatchedCondemned(machine.uid, machine.condemnation.id, at))
 

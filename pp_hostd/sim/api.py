@@ -33,15 +33,18 @@ _Key = tuple[Resource, str, str]
 
 @frozen
 class Failed:
-    """No answer, or a refusal. `written` is what became of a write, as far as the asker can know."""
+    """No answer, or a refusal. `written` is the outcome of a write, as far as the client can know."""
 
     sentence: str
     written: Written
     missing: bool = False
+    """The API itself says that there is no such object."""
+    unserved: bool = False
+    """Nothing is served under that path."""
 
 
 Reply = Any
-"""What a request is answered: what it asked for, or Failed."""
+"""The answer to a request: the requested value, or Failed."""
 Serve = Callable[[], Any]
 Done = Callable[[Reply], None]
 
@@ -80,6 +83,7 @@ class Api:
         """Of kubelets, by node: when each was last renewed."""
         self.pods: dict[str, float] = {}
         """By node: when the pods were last written that it runs, or ran when it was last there."""
+        self.machine_deleted_at: dict[str, float] = {}
         self.requests = 0
         self.lag_seconds = 0.0
         """Of watches."""
@@ -150,6 +154,8 @@ class Api:
 
     def delete(self, kind: Resource, namespace: str, name: str, options: DeleteOptions = _PLAINLY) -> Json:
         self._forget(kind, namespace, name)
+        if kind is self.cluster.kind:
+            self.machine_deleted_at[name] = self._time.now
         return self.store.delete(kind, namespace, name, options)
 
     def _forget(self, kind: Resource, namespace: str, name: str) -> None:
@@ -206,9 +212,9 @@ def _served(serve: Serve) -> Reply:
     try:
         return serve()
     except StatusError as error:
-        missing = error.code == 404 and bool(error.details)  # else nothing is served under that path
+        missing = error.code == 404 and bool(error.details)
         written = Written.CONFLICT if missing or error.code in (409, 422) else Written.NOT_DONE
-        return Failed(error.message, written, missing=missing)
+        return Failed(error.message, written, missing=missing, unserved=error.code == 404 and not missing)
 
 
 class Client:
@@ -246,6 +252,8 @@ class _Exchange:
         raise StatusError(401, "Unauthorized", "its certificate has ended")
 
     def _reply(self, reply: Reply) -> None:
+        if self._client.server == self._server and self._client.api.is_dead(self._server):
+            self._client.turn_to_another()
         self._client.network.send(self._server, self._client.host, partial(self._end, reply))
 
     def _time_out(self) -> None:

@@ -5,13 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Callable
 
+from pp_hostd.leader.steps.port import Acknowledged, NotAcknowledged, StepNews
 from pp_hostd.model.answer import Answer
-from pp_hostd.model.remedy import (
-    Acknowledged,
-    AskPeers,
-    NotAcknowledged,
-    RemedyNews,
-)
+from pp_hostd.model.roster import Member
 from pp_hostd.sim.api import Client
 from pp_hostd.sim.question import AskPeer
 
@@ -25,18 +21,20 @@ class Asking:
         ask_peer: AskPeer,
         round_seconds: float,
         node: str,
-        step: AskPeers,
-        tell: Callable[[RemedyNews], None],
+        subject: str,
+        uid: str,
+        peers: tuple[Member, ...],
+        tell: Callable[[StepNews], None],
         over: Callable[[], None],
     ) -> None:
         self._node, self._tell, self._over = node, tell, over
-        self._waiting = {peer.name for peer in step.peers}
+        self._waiting = {peer.name for peer in peers}
         self._asked_at = client.process.clock()
-        question = (client.host, step.subject, step.uid)
-        for peer in step.peers:
+        question = (client.host, subject, uid)
+        for peer in peers:
             ask_peer(peer.name, question, partial(self._answered, peer.name))
         client.process.later(round_seconds, self._end)
-        if not step.peers:
+        if not peers:
             over()
 
     def _answered(self, peer: str, answer: Answer) -> None:

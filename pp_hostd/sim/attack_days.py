@@ -74,7 +74,7 @@ def _annotation_removed(names: Names) -> list[Trouble]:
 
 
 def _late_news(names: Names) -> list[Trouble]:
-    """Again and again: some watches tell of the condemnation only after it was lifted."""
+    """Again and again: some watches report the condemnation only after it was lifted."""
     troubles = []
     for at in (BEGIN + number * MINUTE for number in range(6)):
         troubles += [

@@ -14,8 +14,10 @@ from pp_hostd.model.answer import Answer, Health
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.keys import CONDEMNATION_ID, EXTERNAL_REMEDIATION, is_ours
 from pp_hostd.model.node import Node, parse_node
+from pp_hostd.model.promise import Withdrawn
 from pp_hostd.sim.api import Json, as_it_is
 from pp_hostd.sim.filled import EPOCH_TIME, make_machine
+from pp_hostd.sim.health_check import NOT_READY_SECONDS
 from pp_hostd.sim.question import Question
 from pp_hostd.sim.schedule import Trouble
 from pp_hostd.sim.world import World
@@ -23,8 +25,6 @@ from pp_hostd.sim.world import World
 FINALIZER = "example.com/keeps"
 LIED_ID = 10**9
 LOOK_SECONDS = 1.0
-NOT_READY_SECONDS = 40.0
-"""Without a word of its kubelet, a Node is no longer Ready."""
 
 
 class Attacks:
@@ -97,6 +97,8 @@ class Attacks:
     def _end_credentials(self, trouble: Trouble) -> None:
         """Of the agents and leaders on these hosts, until a person gives them others."""
         self._api.refused.update(trouble.who)
+        for name in trouble.who:
+            self._world.disturbances.refused(name, trouble.seconds)
         self._world.time.after(trouble.seconds, partial(self._api.refused.difference_update, trouble.who))
 
     # The store.
@@ -119,10 +121,14 @@ class Attacks:
             self._world.time.after(LOOK_SECONDS, self._await_promises)
 
     def _has_promised(self, name: str) -> bool:
-        """Whether its Node says what its agent has last stored there."""
+        """Whether its Node says what its agent has last stored there. An unarmed host stores nothing again: in any
+        boot, "withdrawn" promises nothing."""
         _, agent = self._world.agents.get(name, (None, None))
         node = self._api.if_there(parse_node, NODES, "", name)
-        return agent is not None and isinstance(node, Node) and node.agent == agent.driver.bond.stored
+        if agent is None or not isinstance(node, Node):
+            return False
+        stored = agent.driver.commitments.stored
+        return node.agent == stored or (isinstance(node.agent, Withdrawn) and isinstance(stored, Withdrawn))
 
     # Machines and Nodes.
 
@@ -133,7 +139,7 @@ class Attacks:
         gone = {name: self._machine(name) for name in trouble.who if self._api.exists(*self._api.cluster.place(name))}
         for name in gone:
             self._api.delete(*self._api.cluster.place(name))
-        self._world.time.after(trouble.seconds, partial(self._come_back, gone, anew=trouble.part >= 0.5))
+        self._world.time.after(trouble.seconds, partial(self._come_back, gone, replaced=trouble.part >= 0.5))
 
     def _vanish_with_kind(self, trouble: Trouble) -> None:
         if self._api.cluster.machines_are_nodes:
@@ -146,12 +152,16 @@ class Attacks:
         found: Json = self._api.found(as_it_is, *self._api.cluster.place(name))
         return found
 
-    def _come_back(self, gone: dict[str, Json], *, anew: bool) -> None:
+    def _come_back(self, gone: dict[str, Json], *, replaced: bool) -> None:
+        """As soon as their CRD is there."""
+        if not self._api.serves_machines:
+            self._world.time.after(LOOK_SECONDS, partial(self._come_back, gone, replaced=replaced))
+            return
         for name, machine in gone.items():
             kind, namespace, _ = place = self._api.cluster.place(name)
             if self._api.exists(*place):
                 continue
-            if anew:
+            if replaced:
                 make_machine(self._api, name)
                 self._world.hosts[name].machine_was_replaced()
             else:

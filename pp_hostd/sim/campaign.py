@@ -21,13 +21,14 @@ MOST_FOUND = 10
 
 @frozen
 class Arena:
-    """Where schedules are played: with which settings, and with how many nodes at most."""
+    """Where schedules are played: with which settings, with how many nodes at most, and whether with `every_flow`."""
 
     settings: Settings
     most_nodes: int
+    every_flow: bool = True
 
     def schedule(self, seed: int, theme: str = "") -> Schedule:
-        return random_schedule(seed, self.most_nodes, LEAST_NODES, theme)
+        return random_schedule(seed, self.most_nodes, LEAST_NODES, theme, every_flow=self.every_flow)
 
     def play(self, seed: int) -> Outcome:
         return run(self.schedule(seed), self.settings)

@@ -6,11 +6,14 @@ from dataclasses import replace
 
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.resources import MACHINES, NODES, Resource
+from pp_hostd.leader.requests.remediation_objects.remediation import METAL3, POISON_PILL
 from pp_hostd.model.gate_kind import AUTO, GateFacts, gate_kind, hindrance
 from pp_hostd.model.promise import GateKind
 from pp_hostd.model.settings import Settings
 
 MACHINES_IN = "machines"
+OFF_TIMEOUT_SECONDS = 20.0
+"""Unlike the default: bad days are short."""
 
 
 @frozen
@@ -26,16 +29,27 @@ class Cluster:
     """Unlike the default: what nobody relies on needs no bad day."""
     resets_per_hour: str = "1000"
     """Unlike the default: on most bad days nobody waits for an hour to end."""
+    power_cycles: bool = False
+    """Whether its machines stand on BareMetalHosts, which the leader has switched off and on."""
+    fallback: bool = False
+    requested_by: str = ""
+    """The kind of the objects by which a health check requests remediation; if empty, by the annotation."""
 
     def __str__(self) -> str:
         parts = [f"machines: {self.machines}", f"strategy: {self.strategy}" if self.strategy else ""]
         parts.append(f"taint gate: {', '.join(self.tainted)}" if self.tainted else "")
         parts.append(f"API on: {', '.join(self.api_on)}" if self.api_on else "")
+        parts.append(f"power cycles{', with fallback' if self.fallback else ''}" if self.power_cycles else "")
+        parts.append(f"requested by: {self.requested_by}" if self.requested_by else "")
         return "; ".join(filter(None, parts))
 
     @property
     def kind(self) -> Resource:
-        return MACHINES[self.machines][-1]
+        return self.served(MACHINES[self.machines])
+
+    def served(self, versions: tuple[Resource, ...]) -> Resource:
+        """The one version that it serves of a kind."""
+        return versions[-1]
 
     @property
     def machines_are_nodes(self) -> bool:
@@ -72,6 +86,14 @@ class Cluster:
                 given.leader,
                 strategy=self.strategy or given.leader.strategy,
                 resets_per_hour=self.resets_per_hour,
+            ),
+            remediations=replace(
+                given.remediations,
+                poison_pill=self.requested_by == POISON_PILL.name,
+                metal3=self.requested_by == METAL3.name,
+            ),
+            power=replace(
+                given.power, cycle=self.power_cycles, fallback=self.fallback, off_timeout_seconds=OFF_TIMEOUT_SECONDS
             ),
         )
 

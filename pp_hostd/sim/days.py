@@ -6,10 +6,12 @@ import random
 from dataclasses import replace
 
 from pp_hostd.agent.shutdown import POWER_OFF_SECONDS
+from pp_hostd.leader.requests.remediation_objects.remediation import METAL3, POISON_PILL
 from pp_hostd.sim.attack_themes import ATTACKS, attacked_cluster
 from pp_hostd.sim.cluster import Cluster
 from pp_hostd.sim.kinds import Day, any_trouble
 from pp_hostd.sim.play import hangs
+from pp_hostd.sim.power_themes import POWER_THEMES
 from pp_hostd.sim.schedule import CALM_SECONDS, END_AT, HEALED_AT, Schedule, Trouble
 from pp_hostd.sim.themes import THEMES
 
@@ -20,24 +22,38 @@ ATTACKED_DAYS = 0.4
 HANGING_SECONDS = 2 * POWER_OFF_SECONDS
 """A day on which a power-off hangs is longer: only the watchdog ends it."""
 
+POWERED_DAYS = 0.25
+"""So many of all days with Machines come to a cluster that power-cycles hosts."""
+DAYS_BY_OBJECTS = 0.25
+"""And on so many remediation objects request in place of annotations."""
+POWERED_SECONDS = 60.0
+"""Such a day is longer: a host is switched off, and boots."""
+
 RESTORED_SECONDS = 120.0
 """And so is one with an etcd restore: the leaders begin only when every host has looked at its Node."""
 
 
-def random_schedule(seed: int, most_nodes: int, least_nodes: int = 2, theme: str = "") -> Schedule:
+def random_schedule(
+    seed: int, most_nodes: int, least_nodes: int = 2, theme: str = "", *, every_flow: bool = True
+) -> Schedule:
     """A bad day has a theme (this one, or any), in which rules meet; then things happen that have nothing to do with
-    it, and on some days attacks."""
+    it, and on some days attacks. Hosts are power-cycled on some days of `every_flow`, and in themes of power cycles."""
     chance = random.Random(f"schedule {seed}")
     nodes = chance.randint(least_nodes, most_nodes)
     names = [f"node-{number}" for number in range(1, nodes + 1)]
     victim = chance.choice(names)
     begin = CALM_SECONDS + chance.random() * 8
-    theme = theme or chance.choice(sorted(THEMES))
+    wanted = theme
+    theme = theme if theme in THEMES else chance.choice(sorted(THEMES))
     day = Day(chance, names, victim, begin)
     troubles = list(THEMES[theme](day))
     troubles += [any_trouble(day) for _ in range(chance.randint(0, 6))]
     schedule = Schedule(seed, nodes, _in_time(troubles), cluster=_cluster(day, theme))
-    return _attacked(schedule, replace(day, chance=random.Random(f"attacks {seed}")))
+    attacked = _attacked(schedule, replace(day, chance=random.Random(f"attacks {seed}")))
+    if wanted not in POWER_THEMES and (wanted or not every_flow):
+        return attacked
+    powered = _powered(attacked, replace(day, chance=random.Random(f"power {seed}")), wanted)
+    return _by_objects(powered, random.Random(f"objects {seed}"))
 
 
 def _in_time(troubles: list[Trouble]) -> tuple[Trouble, ...]:
@@ -61,6 +77,29 @@ def _attacked(schedule: Schedule, day: Day) -> Schedule:
         end_at=END_AT + later_seconds,
         cluster=attacked_cluster(day, attacks, schedule.cluster),
     )
+
+
+def _powered(schedule: Schedule, day: Day, theme: str) -> Schedule:
+    """The same day in a cluster whose hosts are power-cycled, with a theme of those. This has dice of its own, too."""
+    chance, cluster = day.chance, schedule.cluster
+    if cluster.machines_are_nodes or (chance.random() >= POWERED_DAYS and not theme):
+        return schedule
+    troubles = POWER_THEMES[theme or chance.choice(sorted(POWER_THEMES))](day)
+    return replace(
+        schedule,
+        troubles=_in_time([*schedule.troubles, *troubles]),
+        end_at=schedule.end_at + POWERED_SECONDS,
+        cluster=replace(cluster, power_cycles=True, fallback=chance.random() < 0.5),
+    )
+
+
+def _by_objects(schedule: Schedule, chance: random.Random) -> Schedule:
+    """The same day, on which a health check makes remediation objects in place of annotations."""
+    cluster = schedule.cluster
+    if cluster.machines_are_nodes or chance.random() >= DAYS_BY_OBJECTS:
+        return schedule
+    kind = METAL3 if cluster.power_cycles else POISON_PILL
+    return replace(schedule, cluster=replace(cluster, requested_by=kind.name))
 
 
 def _cluster(day: Day, theme: str) -> Cluster:

@@ -26,6 +26,7 @@ class Disturbances:
         self._time, self._network, self._api, self._hosts = time, network, api, hosts
         self._watchdog_seconds = watchdog_seconds
         self._disturbed_until: dict[str, float] = {}
+        self._refused_until: dict[str, float] = {}
         self._api_out_since: float | None = None
         self._network_changed_at = self._api_changed_at = 0.0
         self.lied = False
@@ -37,6 +38,10 @@ class Disturbances:
         """Its agent can't do its work for so long."""
         until = self._time.now + seconds + self._watchdog_seconds
         self._disturbed_until[name] = max(until, self._disturbed_until.get(name, 0.0))
+
+    def refused(self, name: str, seconds: float) -> None:
+        """The API refuses its credential for so long."""
+        self._refused_until[name] = max(self._time.now + seconds, self._refused_until.get(name, 0.0))
 
     def is_disturbed(self, name: str) -> bool:
         host = self._hosts[name]
@@ -77,7 +82,8 @@ class Disturbances:
         return others if 2 * len(others) > len(self._hosts) and not self.left else self._hosts
 
     def only_its_machine_vanished(self, name: str, uid: str) -> bool:
-        """Whether its Machine of this uid is gone, its Node is untouched, and all else was well for a while."""
+        """Whether its Machine of this uid is gone, its Node is untouched, and all else was well for a while. It must
+        have read both for itself (rule 1)."""
         api, place = self._api, self._api.cluster.place(name)
         if api.cluster.machines_are_nodes or not api.serves_machines or self.lied or self._network.troubled:
             return False
@@ -88,6 +94,7 @@ class Disturbances:
         if not promised or node.tainted or node.freeing is not None:
             return False
         wrong_at = [self._network_changed_at, self._api_changed_at, *self._disturbed_until.values()]
+        wrong_at.append(self._refused_until.get(name, 0.0))
         wrong_at += [self._time.now if host.boot is None else host.boot.since for host in self._hosts.values()]
         well = all(health is Health.WELL for health in api.health.values())
         return well and max(wrong_at) + SETTLED_SECONDS < self._time.now

@@ -37,6 +37,9 @@ class Feeding:
         one is about to run out."""
         self._stalls_at_worst = True
 
+    def stall_no_more(self) -> None:
+        self._stalls_at_worst = False
+
     def feed(self, lived_seconds: float, life_seconds: Callable[[], float]) -> None:
         """After a judgement by a proof of that age, which lasts for so long."""
         left = life_seconds() - lived_seconds if self._stalls_at_worst else math.inf

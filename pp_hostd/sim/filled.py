@@ -8,8 +8,10 @@ from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, NAMESPACES, NODES
 from pp_hostd.model.keys import ENROLLED, NAMESPACE, ROSTER
 from pp_hostd.model.lease import LEASE, given_up_spec, unheld_spec
 from pp_hostd.model.machine import Machine, parse_machine
+from pp_hostd.model.observed import CONTROL_PLANE_LABELS
 from pp_hostd.model.roster import Member, Roster
 from pp_hostd.sim.api import EPOCH, Api, Json
+from pp_hostd.sim.bare_metal import make_host
 from pp_hostd.sim.cluster import MACHINES_IN
 
 EPOCH_TIME = datetime.fromtimestamp(EPOCH, timezone.utc)
@@ -32,7 +34,8 @@ def make_machine(api: Api, name: str) -> None:
     """Where Nodes are the machines, there it is already."""
     kind = api.cluster.kind
     if not api.cluster.machines_are_nodes:
-        api.create(kind, MACHINES_IN, {"metadata": {"name": name}})
+        spec = {"spec": {"providerID": f"baremetalhost:///{MACHINES_IN}/{name}"}} if api.cluster.power_cycles else {}
+        api.create(kind, MACHINES_IN, {"metadata": {"name": name}, **spec})
         api.patch(kind, MACHINES_IN, name, {"status": {"nodeRef": {"kind": "Node", "name": name}}}, "status")
 
 
@@ -45,11 +48,15 @@ def _member(api: Api, name: str, number: int) -> Member:
     subject, address = api.cluster.subject(name), f"10.0.{number // 250}.{number % 250 + 1}"
     api.create(NODES, "", _node(api, name, number, address))
     make_machine(api, name)
+    if api.cluster.power_cycles:
+        make_host(api, name)
     return Member(name, subject if "/" in subject else None, address, machine_of(api, name).uid, 1, None)
 
 
 def _node(api: Api, name: str, number: int, address: str) -> Json:
     labels = {"example.com/rack": str(number // RACK)}
+    if api.cluster.power_cycles and name in api.cluster.api_on:
+        labels[CONTROL_PLANE_LABELS[0]] = ""
     annotations = {"example.com/note": "any", **api.cluster.naming(name)}
     metadata = {"name": name, "annotations": annotations, "labels": labels}
     status = {"addresses": [{"type": "InternalIP", "address": address}]}

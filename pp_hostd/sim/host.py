@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Callable
 
-from pp_hostd.model.bond import Gate
+from pp_hostd.model.boot_commitments import Gate
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.roster import Roster
 from pp_hostd.sim.time import Clock, Time
@@ -62,6 +62,8 @@ class Host:
         self.down_since = 0.0
         self.off_until = 0.0
         """It has no power before."""
+        self._switched_off = False
+        """By its BMC."""
         self.wallclock_off_seconds = 0.0
         self.agent_not_before = 0.0
         """What it waits for may take long."""
@@ -73,13 +75,26 @@ class Host:
         self.start: Callable[[Boot], object] = lambda _: None
         """What runs on it."""
         self.started: Callable[[], None] = lambda: None
-        """Tells of workloads."""
+        """Reports workloads."""
         self.kubelet_runs: Callable[[], None] = lambda: None
         """Hears again and again that its kubelet runs, whether or not it may start workloads."""
         self._time, self._chance, self._note, self._fired = time, chance, note, fired
 
+    @property
+    def powered(self) -> bool:
+        """As its BMC reads it, also while it boots."""
+        return self.boot is not None or (not self._switched_off and self._time.now >= self.off_until)
+
+    def switch_off(self) -> None:
+        self._switched_off = True
+        self.go_down("its BMC switched it off")
+
+    def switch_on(self) -> None:
+        self._switched_off = False
+        self._boot_later()
+
     def power_on(self) -> None:
-        if self.boot is not None or self._time.now < self.off_until:
+        if self.boot is not None or not self.powered:
             return
         self.boots += 1
         rate = 1 + MAX_DRIFT * (2 * self._chance.random() - 1)
@@ -96,8 +111,11 @@ class Host:
             self._note(self.name, f"is down: {how}")
             for end in boot.on_end:
                 end()
-            seconds = BOOT_SECONDS + (MOST_BOOT_SECONDS - BOOT_SECONDS) * self._chance.random()
-            self._time.after(seconds, self.power_on)
+            self._boot_later()
+
+    def _boot_later(self) -> None:
+        seconds = BOOT_SECONDS + (MOST_BOOT_SECONDS - BOOT_SECONDS) * self._chance.random()
+        self._time.after(seconds, self.power_on)
 
     # The watchdog: a timer of its own, which only a feed puts off.
 

@@ -6,11 +6,12 @@ from collections import Counter
 
 from pp_hostd.kube.resources import NODES
 from pp_hostd.leader.plan.valves import LEAST_RESETS_PER_HOUR, most_of
-from pp_hostd.model.condemnation import Condemned
+from pp_hostd.model.condemnation import Condemnation, Condemned, last_id
 from pp_hostd.model.keys import EXTERNAL_REMEDIATION, OUT_OF_SERVICE, is_ours
 from pp_hostd.model.machine import Machine, parse_machine
 from pp_hostd.model.memory import Decision
 from pp_hostd.model.node import Node, parse_node
+from pp_hostd.model.record import Unreadable
 from pp_hostd.sim.api import SERVERS, Json, as_it_is
 from pp_hostd.sim.attacks import LIED_ID
 from pp_hostd.sim.host import MAX_DRIFT, MOST_BOOT_SECONDS, Host
@@ -36,32 +37,65 @@ class Invariants:
         self.resets = 0
         self._owed: Counter[tuple[str, str, int, int]] = Counter()
         self._remediated: set[str] = set()
+        self._uncounted: set[str] = set()
+        """Nodes whose remediation began before an etcd restore took the count of it away."""
         world.on_freed = self._freed
         world.on_decided = self._decided
         world.on_fired = self._fired
         world.on_stuck = self._stuck
-        world.on_restored = self._remediated.clear  # and with it the count of the leaders
+        world.on_restored = self._restored
         world.on_false_proof = self._false_proof
+        world.on_started = self._started
+        self._off_for: dict[str, str] = {}
+        """By node: the request for which its host was last switched off."""
+        self._cycled: dict[str, tuple[str, float]] = {}
+        """The same of nodes that were freed, and when, if they have not started workloads since."""
+        if world.operator is not None:
+            world.operator.on_switched_off = self._switched_off
         self._before = {name: _lasting(world.api.found(as_it_is, NODES, "", name)) for name in world.names}
 
     def _freed(self, node: str) -> None:
         host = self._world.hosts.get(node)
         if host is not None and host.runs_workloads:
             raise Violation("two copies", f"{node} runs the workloads that the leader has just freed")
+        if host is not None and not host.powered and node in self._off_for:
+            self._cycled[node] = self._off_for[node], self._world.time.now
         self._remediation(node)
 
     def _remediation(self, node: str) -> None:
         """Rule 15. On no day remediations are an hour apart."""
+        if node in self._uncounted:
+            return
         self._remediated.add(node)
         most = most_of(self._world.settings.leader.resets_per_hour, len(self._world.names), LEAST_RESETS_PER_HOUR)
         if len(self._remediated) > most:
             raise Violation("budget", f"{node} is remediated after {most} others, and no more may be in an hour")
 
+    def _started(self, node: str) -> None:
+        self._cycled.pop(node, None)
+
+    def _switched_off(self, node: str, request: str) -> None:
+        """Rule 16: what is requested while a host is off, or boots, begins no second power cycle, unless its Machine
+        was deleted since: that ends all that was done for it. Remediation objects retry after their own timeout."""
+        before, freed_at = self._cycled.pop(node, (request, 0.0))
+        self._off_for[node] = request
+        if (
+            self._world.people.health_check is None
+            and before != request
+            and self._world.api.machine_deleted_at.get(node, 0.0) < freed_at
+        ):
+            raise Violation("one power cycle per fault", f"{node} is switched off again before it was back")
+
+    def _restored(self) -> None:
+        """The leaders' count is what it was when etcd was saved: what began since is finished, and not in it."""
+        self._remediated.clear()
+        self._cycled.clear()
+        self._uncounted.update(filter(self._ids, self._world.names))
+
     def _decided(self, node: str, decision: Decision, uid: str) -> None:
         self.resets += 1
-        if decision.id is not None and not self._is_replaced(node, decision.id):
-            if decision.id != LIED_ID:
-                self._remediation(node)
+        if decision.id is not None and decision.id != LIED_ID and not self._is_lost(node, decision.id):
+            self._remediation(node)
             owed = (node, uid, decision.id, self._world.people.put_back[node])
             self._owed[owed] += 1
             if self._owed[owed] > 1:
@@ -72,13 +106,26 @@ class Invariants:
         if node in self._spared or disturbances.only_control_plane_failed(node):
             raise Violation("needless reset", f"{node}: {decision.cause}")
 
-    def _is_replaced(self, node: str, condemnation_id: int) -> bool:
-        """Whether the machine was condemned under another id since. No read finds the old one lifted any more, so a
+    def _is_lost(self, node: str, condemnation_id: int) -> bool:
+        """Whether another id replaced this one since, or somebody removed it. No read finds it lifted any more, so a
         peer that remembers it counts as one that accuses, and the host may lack it in the majority (rules 3, 4)."""
-        machines = map(parse_machine, self._world.api.past(*self._world.api.cluster.place(node)))
-        states = [machine.condemnation for machine in machines if isinstance(machine, Machine)]
-        ids = [state.id for state in states if isinstance(state, Condemned)]
+        ids = [last_id(state) for state in self._condemnations(node)]
         return condemnation_id in ids and ids[-1] != condemnation_id
+
+    def _ids(self, node: str) -> list[int]:
+        """Under which its machine was ever condemned, in their order."""
+        return [state.id for state in self._condemnations(node) if isinstance(state, Condemned)]
+
+    def _condemnations(self, node: str) -> list[Condemnation | Unreadable]:
+        """The condemnation in each version of its machine, the oldest first."""
+        machines = map(parse_machine, self._world.api.past(*self._world.api.cluster.place(node)))
+        return [machine.condemnation for machine in machines if isinstance(machine, Machine)]
+
+    def _promises_by_its_machine(self, node: str) -> bool:
+        """Whether its promise is by the Machine that is there now: it has withdrawn the one by the old Machine."""
+        _, agent = self._world.agents.get(node, (None, None))
+        machine = self._world.api.if_there(parse_machine, *self._world.api.cluster.place(node))
+        return agent is not None and machine is not None and machine.uid == agent.driver.commitments.bound_uid
 
     def _false_proof(self, sentence: str) -> None:
         raise Violation("bound", sentence)
@@ -94,11 +141,13 @@ class Invariants:
         """All was healed a while ago: every Node is back, as it was, and every host runs workloads, or it is told why
         not."""
         world = self._world
-        if not any(map(world.api.answers, SERVERS)):
-            raise Violation("progress", "the API is not back")
         bound = dead_seconds(world.settings) * (1 + MAX_DRIFT) + A_MOMENT
         if world.longest_isolation_seconds > bound:
             raise Violation("bound", f"a host lived for {world.longest_isolation_seconds:.2f} s without a proof")
+        if not any(map(world.api.answers, SERVERS)):
+            if not any(self._boots(world.hosts[name]) for name in world.api.cluster.api_on):
+                raise Violation("progress", "the API is not back")
+            return
         for name, host in world.hosts.items():
             self._host_at_the_end(name, host)
 
@@ -111,19 +160,26 @@ class Invariants:
         if _lasting(world.api.found(as_it_is, NODES, "", name)) != self._before[name]:
             raise Violation("nothing lost", f"Node {name} is not as it was")
         boot = host.boot
-        if boot is not None and boot.machine_is_gone:
+        if boot is not None and boot.machine_is_gone and not self._promises_by_its_machine(name):
             raise Violation("bound", f"the machine of {name} is gone since long, and it feeds on")
+        checks = world.people.health_check
+        remediation = None if checks is None else checks.object(name)
+        if remediation is not None and "deletionTimestamp" in remediation["metadata"]:
+            raise Violation("progress", f"the remediation object of {name} is deleted, and does not go")
         asked = _is_requested(world, name)
         if not asked and node.tainted:
             raise Violation("progress", f"nobody requests {name}, and its Node is still tainted")
         if asked and not world.told.get(name):
-            raise Violation("progress", f"{name} is asked for, and nothing is done about it")
-        boots = world.time.now - host.down_since < MOST_BOOT_SECONDS
-        if boot is not None:
-            # Its kubelet has not looked yet, or a shutdown hangs that nothing guards.
-            boots = world.time.now <= boot.since + LOOK_SECONDS or boot.rest_seconds is not None
-        if not asked and not boots and not host.runs_workloads and not world.agent_says(name):
+            raise Violation("progress", f"remediation of {name} is requested, and nothing is done about it")
+        if not asked and not self._boots(host) and not host.runs_workloads and not world.agent_says(name):
             raise Violation("progress", f"{name} is well, and runs nothing")
+
+    def _boots(self, host: Host) -> bool:
+        """Whether it is about to be up: its kubelet has not looked yet, or a shutdown hangs that nothing guards."""
+        now, boot = self._world.time.now, host.boot
+        if boot is None:
+            return now - host.down_since < MOST_BOOT_SECONDS
+        return now <= boot.since + LOOK_SECONDS or boot.rest_seconds is not None
 
 
 def _is_requested(world: World, name: str) -> bool:

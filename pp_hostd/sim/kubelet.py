@@ -52,6 +52,6 @@ class Kubelet:
             self._api.patch(NODES, "", name, status, "status")
 
     def _is_kept_away(self) -> bool:
-        """A Node that is missing is the leader's to make anew."""
+        """A Node that is missing is the leader's to recreate."""
         node = self._api.if_there(parse_node, NODES, "", self._host.name)
         return node is None or node.tainted

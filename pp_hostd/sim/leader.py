@@ -1,4 +1,4 @@
-"""A leader's process: it campaigns for the Lease by the real candidacy, and each of its terms has an office."""
+"""A leader's process: it campaigns for the Lease by the real candidacy, and serves one term after the other."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from functools import partial
 from typing import Callable
 
 from pp_hostd.kube.resources import LEASES
-from pp_hostd.model.candidacy import Candidacy, Exchange
 from pp_hostd.model.condemnation import DICE, Draw
 from pp_hostd.model.keys import NAMESPACE
 from pp_hostd.model.lease import LEASE, Lease, given_up_spec, parse_lease, renewed_spec, taken_spec, unheld_spec
+from pp_hostd.model.lease_rules import Candidacy, Exchange
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.written import Written
 from pp_hostd.sim.api import EPOCH, Client, Failed, Reply
 from pp_hostd.sim.host import Host
-from pp_hostd.sim.office import Office
+from pp_hostd.sim.leader_port import Freed
+from pp_hostd.sim.leader_term import LeaderTerm
 from pp_hostd.sim.question import AskPeer
-from pp_hostd.sim.steps import Freed
 
 
 class Leader:
@@ -40,7 +40,7 @@ class Leader:
         self.clock, self.host, self._on = client.process.clock, client.host, host
         self.candidacy = Candidacy(identity, settings.leader.lease_seconds)
         self._dice = random.Random(identity)
-        self._office: Office | None = None
+        self._leader_term: LeaderTerm | None = None
         self._term = 0
         self._wakes = 0
         self._go_on()
@@ -59,10 +59,10 @@ class Leader:
         self._go_on()
 
     def _go_on(self) -> None:
-        """The next exchange, now or when it is due; and the office that follows from the last one."""
+        """The next exchange, now or when it is due; and the term that follows from the last one."""
         now = self.clock()
         self._wakes += 1
-        self._look_at_office(now)
+        self._look_at_term(now)
         exchange, due_at = self.candidacy.next_exchange(now)
         if due_at <= now:
             self._exchange(exchange, now)
@@ -75,16 +75,16 @@ class Leader:
         if wakes == self._wakes:
             self._go_on()
 
-    def _look_at_office(self, now: float) -> None:
+    def _look_at_term(self, now: float) -> None:
         acting = self.candidacy.acting(now)
-        if self._office is not None and (not acting or self._term != self.candidacy.term):
-            self._office.close()
-            self._office = None
+        if self._leader_term is not None and (not acting or self._term != self.candidacy.term):
+            self._leader_term.close()
+            self._leader_term = None
             self.note(self.host, "leads no longer")
-        if acting and self._office is None:
+        if acting and self._leader_term is None:
             self._term = self.candidacy.term
             self.note(self.host, "leads")
-            self._office = Office(self)
+            self._leader_term = LeaderTerm(self)
 
     def _exchange(self, exchange: Exchange, sent_at: float) -> None:
         wakes = self._wakes

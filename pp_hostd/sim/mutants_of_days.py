@@ -116,12 +116,12 @@ REQUESTED_EARLY = mutant(
     "a request that is made before a freed host is back is carried out",
     16,
     "",
-    ("leader.plan.poison_pill:_remedied", "held_until_back(view, machine, seen) if begins else None", "None"),
+    ("leader.remedies.poison_pill.plan:_remedied", "held_until_back(view, machine, seen) if begins else None", "None"),
 )
 
 FINALIZERS_LATE = mutant(
     "a Node with finalizers is refused only when it would be deleted",
     12,
     "",
-    ("leader.plan.poison_pill:trouble_with", '(undeletable(seen) if by_deletion else "")', '""'),
+    ("leader.remedies.poison_pill.plan:_trouble", '(undeletable(seen) if by_deletion else "")', '""'),
 )

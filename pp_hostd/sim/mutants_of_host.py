@@ -44,7 +44,7 @@ MUTANTS_OF_HOST = (
         "the wait is T + W",
         2,
         "isolated",
-        ("leader.plan.memory:wait_seconds", "2 * promise.watchdog", "promise.watchdog"),
+        ("leader.remedies.poison_pill.memory:wait_seconds", "2 * promise.watchdog", "promise.watchdog"),
     ),
     mutant(
         "half of the nodes are enough for an outage",
@@ -86,10 +86,10 @@ MUTANTS_OF_HOST = (
         "stopped",
         (
             "agent.plan:_leave",
-            "    if bond.look is None and (bond.promises or",
-            "    if bond.watchdog is not None:\n"
-            "        return Disarm() if now >= bond.not_before_at else Wait(reason)\n"
-            "    if bond.look is None and (bond.promises or",
+            "    if commitments.look is None and (\n",
+            "    if commitments.watchdog is not None:\n"
+            "        return Disarm() if now >= commitments.not_before_at else Wait(reason)\n"
+            "    if commitments.look is None and (\n",
         ),
     ),
     mutant(
@@ -104,8 +104,8 @@ MUTANTS_OF_HOST = (
         "membership",
         (
             "agent.binding:standing",
-            "if not promises and ground.electorate is not None:",
-            "if ground.electorate is not None:",
+            "if not promises and host_context.electorate is not None:",
+            "if host_context.electorate is not None:",
         ),
     ),
     mutant(
@@ -120,8 +120,9 @@ MUTANTS_OF_HOST = (
         "rough boot",
         (
             "agent.plan:_keep",
-            "if wanted is not None and (bond.stored != wanted or bond.pending):",
-            "if bond.gate is not Gate.CLOSED and wanted is not None and (bond.stored != wanted or bond.pending):",
+            "if wanted is not None and (commitments.stored != wanted or commitments.pending):",
+            "if commitments.gate is not Gate.CLOSED and wanted is not None and "
+            "(commitments.stored != wanted or commitments.pending):",
         ),
     ),
     mutant(

@@ -10,7 +10,7 @@ MUTANTS_OF_LEADER = (
         9,
         "lapsing",
         (
-            "leader.sights:Machines._stretched",
+            "leader.caches:Machines._stretched",
             'return MachineSeen(found, self._stretches, "" if before is None else before.machine.resource_version)',
             "first = self.__dict__.setdefault('first', {}); return replace(first.setdefault(_standing(found), "
             "MachineSeen(found, self._stretches, before.machine.resource_version if before else '')), machine=found)",
@@ -21,37 +21,37 @@ MUTANTS_OF_LEADER = (
         9,
         "tainted",
         (
-            "leader.node_writes:cordon",
+            "leader.steps.node_patches:cordon",
             "taints=_with(node, condemned_taint(condemnation_id))",
             "taints=_taints(node)",
         ),
-        ("leader.plan.poison_pill:_condemned", "if not node.tainted or not", "if not"),
+        ("leader.remedies.poison_pill.plan:_condemned", "if not node.tainted or not", "if not"),
     ),
     mutant(
         "nobody has to acknowledge",
         10,
         "divided",
-        ("leader.plan.memory:counted", "2 * len(case.tokens) >= electorate.n", "True"),
-        ("leader.plan.certainty:_on_promise", "if 2 * len(case.again) < electorate.n:", "if False:"),
+        ("leader.remedies.poison_pill.memory:counted", "2 * len(pill.tokens) >= electorate.n", "True"),
+        ("leader.remedies.poison_pill.certainty:_on_promise", "if 2 * len(pill.again) < electorate.n:", "if False:"),
     ),
     mutant(
         "nobody is asked again after the wait",
         10,
         "deaf",
-        ("leader.plan.certainty:_on_promise", "if 2 * len(case.again) < electorate.n:", "if False:"),
+        ("leader.remedies.poison_pill.certainty:_on_promise", "if 2 * len(pill.again) < electorate.n:", "if False:"),
     ),
     mutant(
         "tokens are ignored",
         10,
         "deaf",
-        ("leader.plan.memory:_objection", "case.tokens.get(answer.peer) != answer.token", "False"),
+        ("leader.remedies.poison_pill.memory:_objection", "pill.tokens.get(answer.peer) != answer.token", "False"),
     ),
     mutant(
         "a third of the nodes are enough",
         10,
         "divided",
-        ("leader.plan.memory:counted", "2 * len(case.tokens) >=", "3 * len(case.tokens) >="),
-        ("leader.plan.certainty:_on_promise", "2 * len(case.again) <", "3 * len(case.again) <"),
+        ("leader.remedies.poison_pill.memory:counted", "2 * len(pill.tokens) >=", "3 * len(pill.tokens) >="),
+        ("leader.remedies.poison_pill.certainty:_on_promise", "2 * len(pill.again) <", "3 * len(pill.again) <"),
     ),
     mutant(
         "the leader asks by the newest roster, not by the one that was promised",
@@ -67,15 +67,15 @@ MUTANTS_OF_LEADER = (
         "the committed record needs no wait",
         11,
         "isolated",
-        ("leader.plan.certainty:_evidence", "case.committed_at + seconds", "case.committed_at"),
+        ("leader.remedies.poison_pill.certainty:_evidence", "pill.committed_at + seconds", "pill.committed_at"),
     ),
     mutant(
         "another boot is evidence",
         11,
         "tainted",
-        ("leader.plan.certainty:_boot_trouble", "or not overtaken(found.node)", "or True"),
+        ("leader.remedies.poison_pill.certainty:_boot_trouble", "or not overtaken(found.node)", "or True"),
         (
-            "leader.plan.certainty:_evidence",
+            "leader.remedies.poison_pill.certainty:_evidence",
             "    if _confirmed(found) and",
             "    if isinstance(record, Armed) and overtaken(found.node):\n"
             "        return Evidence('it has booted again', at_once, held=True)\n"
@@ -86,9 +86,9 @@ MUTANTS_OF_LEADER = (
         "what was stated before the condemnation is evidence",
         11,
         "tainted",
-        ("leader.plan.certainty:_evidence", "and not overtaken(found.node) and", "and"),
+        ("leader.remedies.poison_pill.certainty:_evidence", "and not overtaken(found.node) and", "and"),
         (
-            "leader.plan.certainty:_nothing_started",
+            "leader.remedies.poison_pill.certainty:_nothing_started",
             "return closed.gate is GateKind.HOLD if promise is None else closed.boot != promise.boot",
             "return True",
         ),
@@ -98,12 +98,12 @@ MUTANTS_OF_LEADER = (
         11,
         "stopped",
         (
-            "leader.plan.certainty:refusal",
-            "elif isinstance(promise, Withdrawn):",
-            "elif isinstance(promise, Withdrawn):\n        return ''\n    elif False:",
+            "leader.remedies.poison_pill.certainty:refusal",
+            "elif isinstance(record, Withdrawn):",
+            "elif isinstance(record, Withdrawn):\n        return ''\n    elif False:",
         ),
         (
-            "leader.plan.certainty:_on_nothing",
+            "leader.remedies.poison_pill.certainty:_on_nothing",
             "told, due_at =",
             "return _free(view, inspection, found, trouble)\n    told, due_at =",
         ),
@@ -112,12 +112,16 @@ MUTANTS_OF_LEADER = (
         "there is no look before the deletion",
         12,
         "lagging",
-        ("leader.plan.certainty:_on_promise", "if inspection.began_at < over_at:", "if False:"),
-        ("leader.plan.certainty:_on_evidence", "if inspection.began_at < evidence.act_at:", "if False:"),
+        ("leader.remedies.poison_pill.certainty:_on_promise", "if inspection.began_at < over_at:", "if False:"),
         (
-            "sim.steps:Steps._delete_node",
-            "DeleteOptions(uid=step.uid, resource_version=step.resource_version)",
-            "DeleteOptions()",
+            "leader.remedies.poison_pill.certainty:_on_evidence",
+            "if inspection.began_at < evidence.act_at:",
+            "if False:",
+        ),
+        (
+            "leader.steps.nodes:DeleteNode.run",
+            "port.api.delete(NODES, name, uid=self.uid, resource_version=version)",
+            "port.api.delete(NODES, name)",
         ),
     ),
     mutant(
@@ -130,14 +134,14 @@ MUTANTS_OF_LEADER = (
         "no backup is stored before the deletion",
         12,
         "isolated",
-        ("leader.plan.freeing:deleted", "if stored is None or stored.backup != wanted:", "if False:"),
+        ("leader.plan.freeing:deleted", "if stored is None or stored.backup != backup:", "if False:"),
     ),
     mutant(
         "a Node comes back without its labels",
         12,
         "isolated",
         (
-            "leader.node_writes:recreated",
+            "leader.steps.node_patches:recreated",
             "node = backup.node()",
             "node = backup.node(); node['metadata']['labels'] = {}",
         ),
@@ -149,32 +153,32 @@ MUTANTS_OF_LEADER = (
         (
             "leader.driver:Driver.__init__",
             "Term(own_node, clock())",
-            "Term(own_node, clock(), {name: __import__('dataclasses').replace(case, left=None) "
-            "for name, case in hands._leader.told.get('', {}).items()})",
+            "Term(own_node, clock(), {name: __import__('dataclasses').replace(memory, left=None) "
+            "for name, memory in actuators._leader.told.get('', {}).items()})",
         ),
         (
             "leader.driver:Driver.turn",
-            "self.term, self.courses = planned.term, planned.courses",
-            "self.term, self.courses = planned.term, planned.courses; "
-            "self._hands._leader.told[''] = planned.term.cases",
+            "self.term, self.next_actions = planned.term, planned.next_actions",
+            "self.term, self.next_actions = planned.term, planned.next_actions; "
+            "self._actuators._leader.told[''] = planned.term.memories",
         ),
         (
-            "leader.plan.memory:sighted",
-            "case.stretch == seen.stretch",
-            "getattr(seen.machine.condemnation, 'id', 0) == case.id",
+            "leader.remedies.poison_pill.memory:sighted",
+            "pill.stretch == seen.stretch",
+            "getattr(seen.machine.condemnation, 'id', 0) == pill.id",
         ),
-        ("leader.plan.memory:unbroken", "case.stated == stretch", "True"),
+        ("leader.remedies.poison_pill.memory:unbroken", "pill.stated == stretch", "True"),
     ),
     mutant(
         "a leader acts without a valid Lease",
         14,
         "divided",
         (
-            "sim.leader:Leader._look_at_office",
+            "sim.leader:Leader._look_at_term",
             "acting = self.candidacy.acting(now)",
             "acting = self.candidacy.term > 0",
         ),
-        ("sim.office:Office._turn", "self.clock() >= self._leader.acting_until()", "False"),
-        ("sim.office:Office._run", "if left_seconds <= 0:", "left_seconds = 5.0\n        if False:"),
+        ("sim.leader_term:LeaderTerm._turn", "self.clock() >= self._leader.acting_until()", "False"),
+        ("leader.steps.port:Port.send", "if left_seconds <= 0:", "left_seconds = 5.0\n    if False:"),
     ),
 )

@@ -40,12 +40,14 @@ class Play:
         self._acts: dict[str, Callable[[Trouble], None]] = {
             **self._weather.acts,
             **Attacks(world, schedule.healed_at).acts,
+            **({} if world.operator is None else world.operator.acts),
             "request": lambda trouble: people.request(trouble.who[0]),
             "absolve": lambda trouble: people.absolve(trouble.who[0]),
             "absolve once it is freed": self._absolve_when_freed,
             "condemnation lapses": lambda trouble: people.lapse(
                 trouble.who[0], min(trouble.seconds, MOST_LAPSE_SECONDS)
             ),
+            "the leader is paused": lambda trouble: people.pause(trouble.seconds),
             "a node leaves": self._leave,
             "machine is replaced": self._replace_machine,
             "power fails": lambda trouble: world.hosts[trouble.who[0]].go_down("its power failed"),
@@ -73,8 +75,13 @@ class Play:
         self._acts[trouble.what](trouble)
 
     def heal(self) -> None:
-        """The network, the API and the power are well; nobody's mind is changed."""
+        """The network, the API, the power and the agents are well; nobody's mind is changed."""
         self._weather.clear()
+        if self._world.operator is not None:
+            self._world.operator.heal()
+        for process, agent in list(self._world.agents.values()):
+            agent.feeding.stall_no_more()
+            process.hang_no_more()
         for host in self._world.hosts.values():
             host.reset_works, host.off_until = True, 0.0
             host.power_on()
@@ -179,5 +186,5 @@ class Play:
         name, world = trouble.who[0], self._world
         if world.api.cluster.machines_are_nodes:  # who deletes a Node says that its workloads are gone
             return
-        world.people.replace_machine(name)
-        world.hosts[name].machine_was_replaced()
+        if world.people.replace_machine(name):
+            world.hosts[name].machine_was_replaced()

@@ -24,6 +24,10 @@ class Process:
             self._hangs_until = until
             self._time.at(until, self._go_on)
 
+    def hang_no_more(self) -> None:
+        self._hangs_until = min(self._hangs_until, self._time.now)
+        self._go_on()
+
     @property
     def hangs(self) -> bool:
         return self.alive and self._time.now < self._hangs_until

@@ -1,4 +1,4 @@
-"""A watch: a list, and then every change in order, late while the way is cut, and begun anew when it breaks."""
+"""A watch: a list, and then every change in order, late while the way is cut, and begun again when it breaks."""
 
 from __future__ import annotations
 

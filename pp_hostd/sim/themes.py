@@ -10,7 +10,7 @@ from pp_hostd.sim.schedule import MESSAGES, Trouble
 
 
 def _isolated(day: Day) -> Iterator[Trouble]:
-    """One host is cut off for long, and asked for about then."""
+    """One host is cut off for long, and its remediation is requested about then."""
     chance, victim, begin = day.chance, day.victim, day.begin
     what = chance.choice(("cut off", "cut off", "cut one way", "cut off from API"))
     yield Trouble(begin, what, (victim,), 40 + chance.random() * 40, chance.random())
@@ -166,7 +166,7 @@ def _tainted(day: Day) -> Iterator[Trouble]:
 
 
 def _marked(day: Day) -> Iterator[Trouble]:
-    """A host boots, and while its first promise is on its way it is asked for, freed, and absolved."""
+    """A host boots; while its first promise is on its way, it is requested, freed, and absolved."""
     chance, victim, begin = day.chance, day.victim, day.begin
     yield Trouble(begin, "power fails", (victim,))
     asked_at = begin + chance.uniform(9, 50)
@@ -200,7 +200,7 @@ def _membership(day: Day) -> Iterator[Trouble]:
 
 
 def _upgraded(day: Day) -> Iterator[Trouble]:
-    """A host gets another T when it is asked for, and can say so in time, or late, or never."""
+    """A host gets another T when its remediation is requested, and can say so in time, or late, or never."""
     chance, victim, begin = day.chance, day.victim, day.begin
     cut_at = begin + chance.uniform(-3, 3)
     for at in (begin, begin + chance.random() * 2):
@@ -228,7 +228,7 @@ def _replaced(day: Day) -> Iterator[Trouble]:
 
 
 def _rolling_upgrade(day: Day) -> Iterator[Trouble]:
-    """All agents get another T, one after the other, while somebody is asked for."""
+    """All agents get another T, one after the other, while remediation of a node is requested."""
     chance, victim, begin = day.chance, day.victim, day.begin
     part, pace_seconds = chance.random(), chance.random() * 5
     for number, name in enumerate(day.names):

@@ -15,17 +15,19 @@ from pp_hostd.model.promise import GateKind
 from pp_hostd.model.settings import Settings
 from pp_hostd.sim.agent import Agent
 from pp_hostd.sim.api import SERVERS, Api, Client
+from pp_hostd.sim.bare_metal import Operator
 from pp_hostd.sim.cluster import PLAIN, Cluster
 from pp_hostd.sim.disturbance import Disturbances
 from pp_hostd.sim.filled import fill, machine_of
+from pp_hostd.sim.health_check import HealthCheck
 from pp_hostd.sim.host import Boot, Host
 from pp_hostd.sim.kubelet import Kubelet
 from pp_hostd.sim.leader import Leader
+from pp_hostd.sim.leader_port import Freed
 from pp_hostd.sim.network import Network
 from pp_hostd.sim.people import People
 from pp_hostd.sim.process import Process
 from pp_hostd.sim.question import Answered, Question
-from pp_hostd.sim.steps import Freed
 from pp_hostd.sim.time import Time
 
 LEADERS = 3
@@ -58,6 +60,7 @@ class World:
         self.on_fired: Callable[[str], None] = lambda _: None
         self.on_stuck: Callable[[str], None] = lambda _: None
         self.on_restored: Callable[[], None] = lambda: None
+        self.on_started: Callable[[str], None] = lambda _: None
         self.when_freed: dict[str, Callable[[], None]] = {}
         """By node: what happens once, when the freeing of its workloads begins."""
         self.lies: dict[str, Callable[[Question], Answer]] = {}
@@ -71,7 +74,9 @@ class World:
         self._processes = 0
         self._leaders_are_stopped = False
         self._settings_of = {name: cluster.settings(settings, name) for name in self.names}
-        self.people = People(self.api, self.time, note)
+        dice = random.Random(f"health check {seed}")
+        checks = HealthCheck(self.api, self.time, dice, note) if cluster.requested_by else None
+        self.people = People(self.api, self.time, note, checks)
         watchdog_seconds = settings.watchdog.timeout_seconds
         self.disturbances = Disturbances(self.time, self.network, self.api, self.hosts, watchdog_seconds)
         fill(self.api, self.names, settings.leader.lease_seconds)
@@ -79,6 +84,8 @@ class World:
             host.held = cluster.gate(name) is GateKind.HOLD
             host.start, host.started = partial(self._start, host), partial(self._started, name)
             host.kubelet_runs = partial(self._start_servers, name)
+        dice = random.Random(f"operator {seed}")
+        self.operator = Operator(self.api, self.time, dice, self.hosts, note) if cluster.power_cycles else None
         self.api.down = {server for name in cluster.api_on for server in self._servers_on(name)}
 
     def begin(self) -> None:
@@ -97,6 +104,7 @@ class World:
     def _started(self, name: str) -> None:
         """Its kubelet writes about each pod that it starts."""
         self.api.pods[name] = self.time.now
+        self.on_started(name)
 
     def _servers_on(self, name: str) -> tuple[str, ...]:
         """Of one host that runs the API all of them, of several each a part."""

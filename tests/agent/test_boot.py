@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime, timezone
 from pathlib import Path
+from time import CLOCK_BOOTTIME, clock_gettime
 
 import pytest
+from freezegun import freeze_time
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +26,7 @@ from pp_hostd.agent.sense.boot import (
     last_boot,
     parse_ending,
 )
+from pp_hostd.model.moment import parse_moment
 from pp_hostd.model.record import Unreadable
 
 ISOLATED = Ending("boot-1", "no proof for 22 s and no peer answered", None, "2026-03-01T12:00:00Z")
@@ -53,7 +57,7 @@ def test_the_watchdog_s_word_is_added_to_the_record(tmp_path: Path) -> None:
 
 
 def test_a_watchdog_that_fired_without_a_word_is_said_once_in_each_boot(tmp_path: Path) -> None:
-    sentence = "the last boot ended because its watchdog was not fed in time; it left no word why"
+    sentence = "the last boot ended because its watchdog was not fed in time; that boot left no reason"
     for boot in ("boot-2", "boot-3"):
         assert last_boot(str(tmp_path), boot, CARD_RESET) == LastBoot(sentence)
         assert last_boot(str(tmp_path), boot, CARD_RESET) == LastBoot()
@@ -110,6 +114,20 @@ def test_a_record_reads_back_as_it_was_written() -> None:
         assert parse_ending(one.render()) == one
 
 
-def test_this_boot_has_an_id_and_a_time() -> None:
+@freeze_time("2026-03-01T12:00:00.7Z")
+def test_a_record_has_the_second_in_which_the_reset_was_decided() -> None:
+    assert ending("boot-1", "it was condemned", 7) == CONDEMNED
+
+
+def test_this_boot_has_an_id() -> None:
     assert re.fullmatch("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", boot_id())
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", booted_wallclock())
+
+
+@freeze_time("2026-03-01T12:00:00Z")
+def test_this_boot_began_as_long_ago_as_the_host_has_been_up() -> None:
+    noon = datetime.now(timezone.utc)
+    least_seconds = clock_gettime(CLOCK_BOOTTIME)
+    began = parse_moment(booted_wallclock())
+    most_seconds = clock_gettime(CLOCK_BOOTTIME)
+    assert began is not None
+    assert least_seconds <= (noon - began).total_seconds() < most_seconds + 1

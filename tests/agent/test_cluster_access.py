@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from pathlib import Path
 
 from pp_hostd.agent.rosters import Rosters
@@ -19,6 +19,7 @@ from pp_hostd.model.keys import MAINTENANCE
 from pp_hostd.model.settings import Settings
 from pp_hostd.peers.message import MachineReference
 from pp_hostd.service.journal import Journal
+from tests.agent.objects import SINCE
 from tests.harness.cluster import write_kubeconfig
 from tests.harness.embedded import EmbeddedCluster
 from tests.harness.pki import CertificateAuthority
@@ -83,8 +84,7 @@ def test_in_an_outage_reads_for_peers_rest_and_the_host_s_own_go_on(tmp_path: Pa
 
 
 def test_an_order_for_all_hosts_that_is_longer_than_a_day_is_refused() -> None:
-    now = datetime.now(timezone.utc)
-    day, longer = (Maintenance("eve", now, "new switch", now + timedelta(hours=hours)) for hours in (24, 25))
+    day, longer = (Maintenance("eve", SINCE, "new switch", SINCE + timedelta(hours=hours)) for hours in (24, 25))
     assert (refusal_of(None), refusal_of(day)) == ("", "")
     assert "the maintenance by eve is not obeyed, since it is longer than 24 h" in refusal_of(longer)
     assert "it is not obeyed" in refusal_of(parse_control({MAINTENANCE: "garbage"}).maintenance)

@@ -23,7 +23,7 @@ from pp_hostd.agent.report import Extras
 from pp_hostd.agent.sense.boot import boot_id
 from pp_hostd.agent.state import RUN_DIRECTORY, StateFiles
 from pp_hostd.errors import UserError
-from pp_hostd.model.bond import Gate, Pending, WatchdogArmed
+from pp_hostd.model.boot_commitments import Gate, Pending, WatchdogArmed
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.evidence import PeerAnswered
 from pp_hostd.model.memory import LastRead
@@ -34,7 +34,7 @@ from tests.agent.values import BOND, BOOT, GROUND, INQUIRY, MEMORY, UNARMED, jud
 from tests.harness.isolated import isolated
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
-CLOSED = judged(bond=UNARMED, ground=replace(GROUND, electorate=None))
+CLOSED = judged(commitments=UNARMED, host_context=replace(GROUND, electorate=None))
 BUSY = judged(
     replace(MEMORY, inquiry=INQUIRY, last_read=LastRead(997.0, 999.0, "timed out " * 12)),
     replace(
@@ -199,7 +199,7 @@ async def test_gate_status_says_why_it_is_closed_and_what_opens_it() -> None:
 async def test_gate_status_tells_open_from_absent() -> None:
     make_host()
     for gate, said in ((Gate.OPEN, "open (hold): kubelet.service may"), (Gate.ABSENT, "absent (hold): nothing holds")):
-        async with daemon(judged(bond=replace(BOND, gate=gate))):
+        async with daemon(judged(commitments=replace(BOND, gate=gate))):
             assert (await run("gate", "status")).output.startswith(said)
 
 

@@ -106,7 +106,7 @@ async def test_what_can_not_be_asked_is_said(tmp_path: Path) -> None:
         assert "x, y: not in version 3 of the roster" in (await run("ask", "x", "b", "y", "--config", config)).complaint
         StateFiles().save_rosters([])
         assert "this host has no roster yet" in (await run("ask", "--all", "--config", config)).complaint
-    async with daemon(judged(ground=replace(GROUND, machine=None))):
+    async with daemon(judged(host_context=replace(GROUND, machine=None))):
         result = await run("ask", "--all", "--config", config)
     assert (result.code, "has not read this host's machine yet" in result.complaint) == (2, True)
     assert (await run("ask", "--all", "--config", config)).code == 3

@@ -11,7 +11,7 @@ from pp_hostd.agent.act.gate import GateFiles
 from pp_hostd.agent.commands.hold import BY_HAND
 from pp_hostd.agent.sense.boot import boot_id
 from pp_hostd.agent.state import RUN_DIRECTORY, StateFiles
-from pp_hostd.model.bond import Gate
+from pp_hostd.model.boot_commitments import Gate
 from tests.agent.command_line import make_host, run, start
 from tests.agent.values import judged
 from tests.harness.bed.namespaces import mount

@@ -1,4 +1,4 @@
-"""The watch on condemned machines tells of each at once, and never that one is condemned no longer."""
+"""The watch on condemned machines reports each at once, and never that one is condemned no longer."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timezone
 
-from pp_hostd.model.bond import Gate
+from pp_hostd.model.boot_commitments import Gate
 from pp_hostd.model.condemnation import Condemned
 from pp_hostd.model.evidence import Read
 from pp_hostd.model.promise import Armed, GateClosed, Withdrawn
@@ -77,7 +77,7 @@ def test_what_is_remembered_holds_the_write_that_is_ordered_next() -> None:
     store = next(each for each in host.flights if each.write is not None)
     assert store.write is not None and isinstance(store.write[0], GateClosed)
     host.restart()
-    assert [each.record for each in host.driver.bond.pending] == [store.write[0]]
+    assert [each.record for each in host.driver.commitments.pending] == [store.write[0]]
 
 
 def test_a_reset_is_ordered_instead_of_feeding_and_never_unordered() -> None:
@@ -131,7 +131,7 @@ def test_a_dry_run_asks_its_peers_too() -> None:
     settings = Settings(agent=replace(Settings().agent, mode="dry-run"))
     host = VirtualHost(settings, gate=Gate.ABSENT)
     host.run(3.0)
-    for _ in range(60):  # the reads are lost; the peers, who are asked, vouch for it
+    for _ in range(60):  # the reads are lost; the peers confirm it when they are asked
         for flight in list(host.flights):
             host.lose(flight)
         host.advance(0.5)

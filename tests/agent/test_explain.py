@@ -8,9 +8,9 @@ from datetime import datetime, timezone
 import pytest
 
 from pp_hostd.agent.explain import explain
-from pp_hostd.model.bond import Bond, Gate, Pending
+from pp_hostd.model.boot_commitments import BootCommitments, Gate, Pending
 from pp_hostd.model.control import Maintenance
-from pp_hostd.model.ground import Ground
+from pp_hostd.model.host_context import HostContext
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.memory import Decision, LastRead, Memory, Outage, Proof, Source
 from pp_hostd.model.promise import Withdrawn
@@ -73,7 +73,7 @@ def test_an_outage_says_that_the_host_stays_up() -> None:
 
 def test_a_condemned_host_with_nothing_started_waits_for_the_leader() -> None:
     sentences = explain(judged(replace(MEMORY, condemned_id=7), UNARMED))
-    waits = "It waits until condemnation 7 is lifted: the leader does that once the workloads are free."
+    waits = "It waits until condemnation 7 is lifted: the leader does that once it has released the workloads."
     assert waits in sentences
 
 
@@ -86,14 +86,14 @@ def test_a_reset_is_final_and_has_a_time() -> None:
 def test_a_reset_in_a_dry_run_says_how_to_have_it_in_earnest() -> None:
     memory = replace(MEMORY, decision=Decision(999.0, "no peer confirms that it is healthy", None))
     sentences = explain(judged(memory, replace(UNARMED, gate=Gate.ABSENT, stored=None), settings=DRY_RUN))
-    assert "In a dry run nothing is done about it; the next proof ends it." in sentences
+    assert "A dry run does nothing about it; the next proof ends this state." in sentences
     assert any('agent.mode = "enforce"' in sentence for sentence in sentences)
 
 
 ELSEWHERE = replace(GROUND, machine=Machine(None, "a", "another-uid", "5", GROUND.machine.condemnation, "a"))  # type: ignore[union-attr]
-API = "It goes on by itself as soon as the API answers"
+API = "The agent continues by itself as soon as the API answers"
 FAILED = replace(MEMORY, proof=None, last_read=LastRead(999.5, 999.6, "401 Unauthorized"))
-WAITS: list[tuple[str, Ground, Bond, Memory, str]] = [
+WAITS: list[tuple[str, HostContext, BootCommitments, Memory, str]] = [
     ("the agent is stopping", replace(GROUND, stopping=True), UNARMED, MEMORY, "systemctl start pp-hostd"),
     (
         "maintenance by eve",
@@ -140,27 +140,29 @@ WAITS: list[tuple[str, Ground, Bond, Memory, str]] = [
         "enrol it with: pp-leader enroll a",
     ),
     ("its machine has not been read yet", replace(GROUND, machine=None), UNARMED, MEMORY, API),
-    ("the roster names machine a", ELSEWHERE, UNARMED, MEMORY, "enrol it anew with: pp-leader enroll a"),
+    ("the roster names machine a", ELSEWHERE, UNARMED, MEMORY, "enrol it again with: pp-leader enroll a"),
     ("401 Unauthorized", GROUND, UNARMED, FAILED, "/etc/pp-hostd/kubeconfig are valid"),
 ]
 
 
-@pytest.mark.parametrize(("reason", "ground", "bond", "memory", "remedy"), WAITS, ids=[each[0] for each in WAITS])
+@pytest.mark.parametrize(
+    ("reason", "host_context", "commitments", "memory", "remedy"), WAITS, ids=[each[0] for each in WAITS]
+)
 def test_each_thing_that_is_waited_for_says_who_can_end_it(
-    reason: str, ground: Ground, bond: Bond, memory: Memory, remedy: str
+    reason: str, host_context: HostContext, commitments: BootCommitments, memory: Memory, remedy: str
 ) -> None:
-    told = judged(memory, bond, ground)
+    told = judged(memory, commitments, host_context)
     assert (told["state"], told["waiting_for"][: len(reason)]) == ("waiting", reason)
     sentences = explain(told)
     assert reason in sentences[0]
-    assert "It is not armed, so nothing resets it and nobody may count on its death." in sentences
+    assert "This host is not armed: nothing resets it, and the leader may not count on its death." in sentences
     assert any(remedy in sentence for sentence in sentences)
 
 
 def test_an_armed_host_that_wants_something_says_so_beside_its_health() -> None:
-    bond = replace(BOND, look=looked())
+    commitments = replace(BOND, look=looked())
     sentences = explain(
-        judged(MEMORY, bond, replace(GROUND, electorate=None, roster_trouble="the roster is unreadable"))
+        judged(MEMORY, commitments, replace(GROUND, electorate=None, roster_trouble="the roster is unreadable"))
     )
     assert sentences[0] == "Healthy: its machine is not condemned."
     assert "The roster is unreadable." in sentences
@@ -175,12 +177,15 @@ def test_an_armed_host_that_wants_something_says_so_beside_its_health() -> None:
     ],
 )
 def test_a_gate_that_is_not_open_is_explained(gate: Gate, settings: Settings, said: str) -> None:
-    ground = replace(GROUND, electorate=None)
+    host_context = replace(GROUND, electorate=None)
     assert any(
-        said in each for each in explain(judged(bond=replace(UNARMED, gate=gate), ground=ground, settings=settings))
+        said in each
+        for each in explain(
+            judged(commitments=replace(UNARMED, gate=gate), host_context=host_context, settings=settings)
+        )
     )
 
 
 def test_writes_with_an_unknown_outcome_are_explained() -> None:
-    bond = replace(BOND, pending=(Pending(Withdrawn(BOOT), "17"),), not_before_at=1001.0, look=looked())
-    assert any("outcome of 1 write" in sentence for sentence in explain(judged(bond=bond)))
+    commitments = replace(BOND, pending=(Pending(Withdrawn(BOOT), "17"),), not_before_at=1001.0, look=looked())
+    assert any("outcome of 1 write" in sentence for sentence in explain(judged(commitments=commitments)))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pp_hostd.agent.act.gate import GateFiles
-from pp_hostd.model.bond import Gate
+from pp_hostd.model.boot_commitments import Gate
 from tests.agent.values import BOOT
 
 HOLDER = "import sys; from pp_hostd.agent.act.gate import GateFiles; print(GateFiles(sys.argv[1]).hold(sys.argv[2]))"

@@ -14,15 +14,18 @@ from pp_hostd.model.memory import LastRead, Lifted, Memory, Outage, Proof, Sourc
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.verdict import State
+from pp_hostd.timing import FAILED_READS
 from tests.agent.judging import (
     PROVEN,
     START,
     UID,
     VirtualHost,
     answered,
+    fails,
     inquiring,
     machine,
     roster,
+    shows,
     standing,
 )
 from tests.agent.judging import (
@@ -147,26 +150,70 @@ def test_a_watch_does_not_condemn_a_host_whose_next_read_acquits_it(last_id: int
 
 
 @pytest.mark.parametrize("failure", ["timed out", "503 Service Unavailable"])
-def test_a_watch_condemns_where_no_read_can_tell_otherwise(failure: str) -> None:
-    lived = host()
+def test_a_watch_condemns_where_three_reads_in_a_row_can_not_tell_otherwise(failure: str) -> None:
+    lived, api = host(), Settings().api
+    lived.api = fails(lambda: 1.0, failure)
     lived.learn(WATCHED)
-    lived.learn(Read(START + 1, START + 3, failure=failure))
+    third_at = START + 1 + 2 * (1 + api.retry_seconds)
+    lived.run(third_at + 0.9 - lived.now)
+    assert (lived.memory.watched_failures, lived.verdict.reset, lived.verdict.feed) == (2, None, True)
+    lived.run(1)
     assert lived.verdict.reset is not None
-    assert (lived.verdict.reset.id, lived.verdict.reset.at) == (5, START + 3)
+    assert (lived.verdict.reset.id, lived.verdict.reset.at) == (5, third_at + 1)
 
 
-def test_a_read_that_never_ends_keeps_no_host_from_what_a_watch_reports() -> None:
+def test_a_watch_does_not_condemn_a_host_whose_second_read_acquits_it() -> None:
     lived = host()
     lived.learn(WATCHED)
-    lived.now = START + 1 + 2 * Settings().api.read_deadline_seconds
-    assert lived.learn().reset is not None
+    lived.run(Settings().api.read_deadline_seconds)
+    lived.api = shows(machine(last_id=5))
+    lived.run(1 + Settings().api.retry_seconds)
+    assert (lived.memory.watched, lived.memory.watched_failures, lived.verdict.state) == (None, 0, State.HEALTHY)
+
+
+def test_reads_that_failed_before_a_watch_reported_say_nothing_of_its_news() -> None:
+    lived = host(replace(inquiring(), failed_reads=3), now=START + 15)
+    lived.learn(replace(WATCHED, at=START + 15))
+    assert lived.learn(Read(START + 14, START + 15, failure="timed out")).reset is None
+    assert lived.learn(Read(START + 15, START + 15.5, failure="timed out")).reset is None
+
+
+def test_an_answer_that_neither_condemns_nor_acquits_leaves_the_watch_its_word() -> None:
+    lived = host()
+    lived.learn(WATCHED)
+    unreadable = replace(machine(), condemnation=Unreadable("the condemnation", "no time"))
+    assert lived.learn(Read(START + 1, START + 1, unreadable)).reset is not None
+
+
+def test_a_peer_that_reads_later_acquits_of_what_a_watch_reported() -> None:
+    lived = host(inquiring(), now=START + 15)
+    lived.learn(replace(WATCHED, at=START + 13))
+    lived.learn(answered("peer-1", Health.HEALTHY))
+    assert (lived.memory.watched, lived.verdict.state) == (None, State.HEALTHY)
+
+
+def test_a_peer_that_was_asked_before_does_not_acquit_of_it() -> None:
+    lived = host(inquiring(), now=START + 15)
+    lived.learn(replace(WATCHED, at=START + 14.5))
+    lived.learn(answered("peer-1", Health.HEALTHY))
+    assert lived.memory.watched is not None
+
+
+def test_reads_that_never_end_keep_no_host_from_what_a_watch_reports() -> None:
+    lived = host()
+    lived.api = fails(lambda: 1000.0)
+    lived.learn(WATCHED)
+    lived.run(Settings().agent.self_timeout_seconds)
+    assert lived.verdict.reset is not None
+    assert (lived.verdict.reset.id, lived.memory.watched_failures) == (5, FAILED_READS)
 
 
 def test_a_restart_reads_again_what_a_watch_reported() -> None:
     lived = host()
     lived.learn(WATCHED)
-    lived.restart()
-    assert lived.verdict.read
+    lived.run(Settings().api.read_deadline_seconds)
+    lived.restart(Settings().api.retry_seconds)
+    assert (lived.memory.watched, lived.memory.watched_failures, lived.verdict.read) == (WATCHED, 1, True)
 
 
 def test_one_accuser_does_not_reset_a_host_that_a_majority_keeps_up() -> None:

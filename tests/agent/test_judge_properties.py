@@ -67,6 +67,7 @@ def memories(draw: st.DrawFn) -> Memory:
         outage=draw(st.none() | st.builds(Outage, past, past, st.just("all cut off"))),
         lifted=tuple(draw(st.lists(st.builds(Lifted, st.just(UID), ids), max_size=4))),
         watched=draw(st.none() | st.builds(WatchedCondemned, st.just(UID), ids, past)),
+        watched_failures=draw(st.integers(0, 2)),
         condemned_id=draw(st.none() | ids),
         decision=decision,
     )

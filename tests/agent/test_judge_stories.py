@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as run_settings
 from hypothesis import strategies as st
 
 from pp_hostd.model.answer import Health
@@ -40,13 +39,14 @@ from tests.agent.judging import (
     standing,
     swallows,
 )
+from tests.harness.examples import tries
 
 MINUTES = 60.0
 HAIR = 1 / 1024  # by so much the self timeout exceeds what it must exceed; exact in binary, like all figures here
 
 eighths = st.integers(1, 40).map(lambda number: number / 8)
 moments = st.integers(0, 64 * 8).map(lambda number: number / 64)
-stories = run_settings(deadline=None, max_examples=25)
+stories = tries(25)
 
 
 @st.composite
@@ -263,18 +263,18 @@ def test_however_often_a_well_host_restarts_it_lives(settings: Settings, lives: 
 
 @scales
 @pytest.mark.parametrize(
-    "vouching",
+    "confirming",
     [
         lambda settings: cut_off(settings),
         lambda settings: says(Health.HEALTHY, seconds=lambda: 0.75 * settings.peers.round_seconds),
     ],
-    ids=["an outage", "peers that vouch"],
+    ids=["an outage", "peers that confirm"],
 )
 def test_a_restart_at_any_moment_while_the_api_is_gone_costs_nobody_his_host(
-    settings: Settings, vouching: object
+    settings: Settings, confirming: object
 ) -> None:
-    assert callable(vouching)
-    peer: Peer = vouching(settings)
+    assert callable(confirming)
+    peer: Peer = confirming(settings)
     for moment in range(60):
         host = well(settings, 5).run(1)
         host.api, host.peer = swallows(settings), peer

@@ -8,8 +8,8 @@ import pytest
 
 from pp_hostd.agent.binding import after
 from pp_hostd.agent.plan import FREEING, plan
-from pp_hostd.model.bond import Bond, Gate, GateHeld, GateOpened, Look, StepFailed, WatchdogArmed
-from pp_hostd.model.ground import Ground
+from pp_hostd.model.boot_commitments import BootCommitments, Gate, GateHeld, GateOpened, Look, StepFailed, WatchdogArmed
+from pp_hostd.model.host_context import HostContext
 from pp_hostd.model.memory import Decision, LastRead, Memory, Proof, Source
 from pp_hostd.model.node import Node
 from pp_hostd.model.promise import Armed, Committed, GateClosed, GateKind, WatchdogKind, Withdrawn
@@ -21,7 +21,7 @@ from tests.agent.virtual_node import BOOT, HOST, MACHINE, UID, WATCHDOG, elector
 
 NOW = 1000.0
 SETTINGS = Settings()
-GROUND = Ground(HOST, electorate(1), machine=MACHINE, enrolled_before=True)
+GROUND = HostContext(HOST, electorate(1), machine=MACHINE, enrolled_before=True)
 CLOSED = GateClosed(BOOT, GateKind.HOLD)
 PROMISE = Armed(BOOT, 22.0, 10.0, WatchdogKind.HARDWARE, GateKind.HOLD, UID, 1)
 OLD_PROMISE = replace(PROMISE, boot="boot-before")
@@ -32,34 +32,34 @@ def with_gate(kind: str) -> Settings:
     return replace(SETTINGS, agent=replace(SETTINGS.agent, gate=kind))
 
 
-def seen(found: Node | None, bond: Bond, at: float = NOW, *, backup: bool = False) -> Bond:
-    return after(bond, Look(at, at, found, missing=found is None, backup=backup), 1.0)
+def seen(found: Node | None, commitments: BootCommitments, at: float = NOW, *, backup: bool = False) -> BootCommitments:
+    return after(commitments, Look(at, at, found, missing=found is None, backup=backup), 1.0)
 
 
-def booted(found: Node | None, gate: Gate = Gate.CLOSED, watchdog: WatchdogArmed | None = None) -> Bond:
+def booted(found: Node | None, gate: Gate = Gate.CLOSED, watchdog: WatchdogArmed | None = None) -> BootCommitments:
     """A boot that has looked at its Node."""
-    return seen(found, Bond(BOOT, gate, watchdog))
+    return seen(found, BootCommitments(BOOT, gate, watchdog))
 
 
 def step(
-    bond: Bond,
+    commitments: BootCommitments,
     memory: Memory = PROVEN,
-    ground: Ground = GROUND,
+    host_context: HostContext = GROUND,
     settings: Settings = SETTINGS,
     after_seconds: float = 0.0,
 ) -> Step:
-    return plan(settings, ground, bond, memory, NOW + after_seconds)
+    return plan(settings, host_context, commitments, memory, NOW + after_seconds)
 
 
 def test_first_it_looks_at_its_node() -> None:
-    assert step(Bond(BOOT, Gate.CLOSED), Memory()) == LookAtNode()
+    assert step(BootCommitments(BOOT, Gate.CLOSED), Memory()) == LookAtNode()
 
 
 @pytest.mark.parametrize("before", [None, OLD_PROMISE, Unreadable("the agent's record", "it is no JSON")])
 def test_a_held_boot_records_that_the_gate_is_closed_before_anything_else(before: Armed | Unreadable | None) -> None:
     found = replace(node(), agent=before)
     assert step(booted(found)) == Store(CLOSED, found)
-    assert step(booted(found), Memory(), Ground(HOST)) == Store(CLOSED, found)
+    assert step(booted(found), Memory(), HostContext(HOST)) == Store(CLOSED, found)
 
 
 def test_the_record_names_the_kind_of_gate() -> None:
@@ -100,12 +100,12 @@ def test_a_boot_that_nobody_held_is_not_covered_by_another_boots_record(
     assert step(booted(found, gate), replace(PROVEN, condemned_id=7)) == Store(Withdrawn(BOOT), found)
 
 
-@pytest.mark.parametrize("ground", [GROUND, replace(GROUND, stopping=True), Ground(HOST)])
-def test_a_gate_that_was_opened_by_others_is_first_of_all_withdrawn_from_the_node(ground: Ground) -> None:
+@pytest.mark.parametrize("host_context", [GROUND, replace(GROUND, stopping=True), HostContext(HOST)])
+def test_a_gate_that_was_opened_by_others_is_first_of_all_withdrawn_from_the_node(host_context: HostContext) -> None:
     found = node(record=CLOSED)
     opened = after(booted(found), GateOpened(), 1.0)
-    assert step(opened, replace(PROVEN, condemned_id=7), ground) == Store(Withdrawn(BOOT), found)
-    assert step(opened, PROVEN, ground, after_seconds=3600) == Store(Withdrawn(BOOT), found)
+    assert step(opened, replace(PROVEN, condemned_id=7), host_context) == Store(Withdrawn(BOOT), found)
+    assert step(opened, PROVEN, host_context, after_seconds=3600) == Store(Withdrawn(BOOT), found)
 
 
 def test_what_is_stored_names_the_boot_that_the_kubelet_had_reported_then() -> None:
@@ -121,11 +121,11 @@ def test_what_is_stored_names_the_boot_that_the_kubelet_had_reported_then() -> N
 
 
 def test_it_arms_only_after_a_read_begun_after_the_look() -> None:
-    bond = booted(node(record=CLOSED))
+    commitments = booted(node(record=CLOSED))
     before = Memory(proof=Proof(NOW - 0.1, Source.OWN_READ), last_read=LastRead(NOW - 0.1, NOW, ""))
-    assert step(bond, before) == ReadMachine()
-    assert step(bond, Memory()) == ReadMachine()
-    assert step(bond, PROVEN) == Arm()
+    assert step(commitments, before) == ReadMachine()
+    assert step(commitments, Memory()) == ReadMachine()
+    assert step(commitments, PROVEN) == Arm()
 
 
 FEW = {"one": electorate(1, HOST), "two": electorate(1, HOST, "peer")}
@@ -133,32 +133,32 @@ FEW = {"one": electorate(1, HOST), "two": electorate(1, HOST, "peer")}
 
 @pytest.mark.parametrize("few", FEW.values(), ids=FEW)
 def test_too_few_nodes_are_not_armed_and_start_after_a_read_and_a_stored_withdrawal(few: Electorate) -> None:
-    ground, found = replace(GROUND, electorate=few), node(record=OLD_PROMISE)
-    assert step(Bond(BOOT, Gate.CLOSED), PROVEN, ground) == LookAtNode()
-    bond = booted(found)
-    assert step(bond, Memory(), ground) == ReadMachine()
-    assert step(bond, replace(PROVEN, failed_reads=1), ground) == Wait("")
-    assert step(bond, PROVEN, ground, after_seconds=3600) == LookAtNode()
-    assert step(bond, PROVEN, ground) == Store(Withdrawn(BOOT), found)
-    assert isinstance(step(booted(node(record=Withdrawn(BOOT))), PROVEN, ground), OpenGate)
+    host_context, found = replace(GROUND, electorate=few), node(record=OLD_PROMISE)
+    assert step(BootCommitments(BOOT, Gate.CLOSED), PROVEN, host_context) == LookAtNode()
+    commitments = booted(found)
+    assert step(commitments, Memory(), host_context) == ReadMachine()
+    assert step(commitments, replace(PROVEN, failed_reads=1), host_context) == Wait("")
+    assert step(commitments, PROVEN, host_context, after_seconds=3600) == LookAtNode()
+    assert step(commitments, PROVEN, host_context) == Store(Withdrawn(BOOT), found)
+    assert isinstance(step(booted(node(record=Withdrawn(BOOT))), PROVEN, host_context), OpenGate)
 
 
 @pytest.mark.parametrize("few", FEW.values(), ids=FEW)
 @pytest.mark.parametrize("record", [OLD_PROMISE, Withdrawn(BOOT)])
 def test_too_few_nodes_do_not_start_while_they_are_condemned(few: Electorate, record: Armed | Withdrawn) -> None:
-    condemned, ground = replace(PROVEN, condemned_id=7), replace(GROUND, electorate=few)
-    assert step(booted(node(record=record)), condemned, ground) == Wait("condemned under id 7")
+    condemned, host_context = replace(PROVEN, condemned_id=7), replace(GROUND, electorate=few)
+    assert step(booted(node(record=record)), condemned, host_context) == Wait("condemned under id 7")
 
 
 def test_two_nodes_are_armed_where_that_is_set() -> None:
     settings = replace(SETTINGS, agent=replace(SETTINGS.agent, arm_pairs=True))
-    ground = replace(GROUND, electorate=FEW["two"])
-    assert step(booted(node(record=CLOSED)), PROVEN, ground, settings) == Arm()
+    host_context = replace(GROUND, electorate=FEW["two"])
+    assert step(booted(node(record=CLOSED)), PROVEN, host_context, settings) == Arm()
 
 
 def test_no_other_read_is_ordered_while_one_is_under_way() -> None:
-    bond = booted(node(record=CLOSED))
-    assert step(bond, Memory(reading_since=NOW)) == Wait("its machine is being read")
+    commitments = booted(node(record=CLOSED))
+    assert step(commitments, Memory(reading_since=NOW)) == Wait("its machine is being read")
 
 
 @pytest.mark.parametrize("source", [Source.PEER, Source.OUTAGE])
@@ -178,10 +178,10 @@ def test_a_read_that_failed_after_the_proof_keeps_a_boot_unarmed() -> None:
 
 
 def test_a_look_grows_old_before_the_first_promise() -> None:
-    bond = booted(node(record=CLOSED))
+    commitments = booted(node(record=CLOSED))
     interval = SETTINGS.api.read_interval_seconds
-    assert step(bond, after_seconds=interval - 0.1) == Arm()
-    assert step(bond, after_seconds=interval) == LookAtNode()
+    assert step(commitments, after_seconds=interval - 0.1) == Arm()
+    assert step(commitments, after_seconds=interval) == LookAtNode()
 
 
 def test_the_marker_keeps_a_boot_unarmed() -> None:
@@ -199,21 +199,27 @@ def test_condemned_while_unarmed_it_waits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ground", "sentence"),
+    ("host_context", "sentence"),
     [
-        (Ground(HOST, None, "it can't be read", MACHINE), "it can't be read"),
-        (Ground(HOST, None, machine=MACHINE), "there is no roster yet"),
-        (Ground(HOST, electorate(1, "a", "b"), machine=MACHINE), "enroll host"),
-        (Ground(HOST, electorate(1)), "its machine has not been read yet"),
+        (HostContext(HOST, None, "it can't be read", MACHINE), "it can't be read"),
+        (HostContext(HOST, None, machine=MACHINE), "there is no roster yet"),
+        (HostContext(HOST, electorate(1, "a", "b"), machine=MACHINE), "enroll host"),
+        (HostContext(HOST, electorate(1)), "its machine has not been read yet"),
         (replace(GROUND, machine=replace(MACHINE, uid="another")), "uid another"),
         (replace(GROUND, machine=replace(MACHINE, name="another")), "ns/another"),
         (replace(GROUND, machine=replace(MACHINE, namespace=None)), "the roster names machine ns/host"),
     ],
 )
-def test_roster_and_machine_must_agree_about_this_host(ground: Ground, sentence: str) -> None:
+def test_roster_and_machine_must_agree_about_this_host(host_context: HostContext, sentence: str) -> None:
     for watchdog in (None, WATCHDOG):
-        found = step(booted(node(record=CLOSED), watchdog=watchdog), ground=replace(ground, enrolled_before=True))
-        if watchdog is not None and ground.electorate is not None and ground.electorate.member(HOST) is None:
+        found = step(
+            booted(node(record=CLOSED), watchdog=watchdog), host_context=replace(host_context, enrolled_before=True)
+        )
+        if (
+            watchdog is not None
+            and host_context.electorate is not None
+            and host_context.electorate.member(HOST) is None
+        ):
             assert found == Disarm()  # no longer in the roster
             continue
         assert isinstance(found, Wait) and sentence in found.reason
@@ -225,41 +231,41 @@ def test_a_promise_that_somebody_put_back_is_armed_whatever_else_is_wrong(gate: 
     withdrawn = booted(replace(node(), agent=Withdrawn(BOOT)), gate)
     restored = seen(replace(node(), agent=PROMISE), withdrawn)
     of_another_machine = replace(GROUND, machine=replace(MACHINE, uid="another"))
-    assert step(restored, ground=of_another_machine) == Arm()
+    assert step(restored, host_context=of_another_machine) == Arm()
     failed = after(restored, StepFailed("no such device", NOW), 1.0)
-    assert isinstance(step(failed, ground=of_another_machine), Wait)
-    assert step(failed, ground=of_another_machine, after_seconds=1.0) == Arm()
+    assert isinstance(step(failed, host_context=of_another_machine), Wait)
+    assert step(failed, host_context=of_another_machine, after_seconds=1.0) == Arm()
 
 
 def test_the_promise_is_stored_conditional_on_the_node_as_read_and_then_the_gate_opens() -> None:
-    bond = booted(node(record=CLOSED), watchdog=WATCHDOG)
-    assert step(bond) == Store(PROMISE, node(record=CLOSED))
-    assert step(seen(node(2, PROMISE), bond)) == OpenGate("its promise is stored")
+    commitments = booted(node(record=CLOSED), watchdog=WATCHDOG)
+    assert step(commitments) == Store(PROMISE, node(record=CLOSED))
+    assert step(seen(node(2, PROMISE), commitments)) == OpenGate("its promise is stored")
 
 
 def test_a_gate_that_could_not_be_opened_is_tried_again_after_a_pause() -> None:
-    bond = seen(node(2, PROMISE), replace(booted(node()), watchdog=WATCHDOG))
-    bond = after(bond, StepFailed("/run is full", NOW), 1.0)
-    assert step(bond, after_seconds=0.5) == Wait("/run is full")
-    assert step(bond, after_seconds=1.0) == OpenGate("its promise is stored")
+    commitments = seen(node(2, PROMISE), replace(booted(node()), watchdog=WATCHDOG))
+    commitments = after(commitments, StepFailed("/run is full", NOW), 1.0)
+    assert step(commitments, after_seconds=0.5) == Wait("/run is full")
+    assert step(commitments, after_seconds=1.0) == OpenGate("its promise is stored")
 
 
 def test_a_holder_that_starts_after_the_agent_is_held_and_let_go() -> None:
-    bond = after(seen(node(2, PROMISE), Bond(BOOT, Gate.ABSENT, WATCHDOG)), GateHeld(), 1.0)
-    assert step(bond) == OpenGate("its promise is stored")
-    opened = after(bond, GateOpened(), 1.0)
+    commitments = after(seen(node(2, PROMISE), BootCommitments(BOOT, Gate.ABSENT, WATCHDOG)), GateHeld(), 1.0)
+    assert step(commitments) == OpenGate("its promise is stored")
+    opened = after(commitments, GateOpened(), 1.0)
     assert after(opened, GateHeld(), 1.0).gate is Gate.OPEN
 
 
 def test_the_promise_names_the_timeout_and_kind_that_the_device_really_has() -> None:
-    bond = booted(node(record=CLOSED), watchdog=WatchdogArmed(WatchdogKind.SOFTDOG, 12.0))
+    commitments = booted(node(record=CLOSED), watchdog=WatchdogArmed(WatchdogKind.SOFTDOG, 12.0))
     wanted = replace(PROMISE, watchdog_timeout_seconds=12.0, watchdog=WatchdogKind.SOFTDOG)
-    assert step(bond) == Store(wanted, node(record=CLOSED))
+    assert step(commitments) == Store(wanted, node(record=CLOSED))
 
 
 def test_a_promise_without_a_gate_says_so() -> None:
-    bond = booted(node(), Gate.ABSENT, WATCHDOG)
-    assert step(bond, settings=with_gate("none")) == Store(replace(PROMISE, gate=GateKind.NONE), node())
+    commitments = booted(node(), Gate.ABSENT, WATCHDOG)
+    assert step(commitments, settings=with_gate("none")) == Store(replace(PROMISE, gate=GateKind.NONE), node())
 
 
 @pytest.mark.parametrize(("gate", "kind"), [(Gate.ABSENT, GateKind.NONE), (Gate.OPEN, GateKind.HOLD)])
@@ -279,35 +285,39 @@ def test_armed_without_any_promise_while_the_api_fails_it_is_disarmed_again() ->
 
 
 def test_what_could_not_be_disarmed_is_tried_again_after_a_pause() -> None:
-    bond = replace(booted(node(record=CLOSED), watchdog=WATCHDOG), not_before_at=NOW + 1)
-    assert step(bond, replace(PROVEN, failed_reads=1)) != Disarm()
-    assert step(bond, replace(PROVEN, failed_reads=1), after_seconds=1) == Disarm()
+    commitments = replace(booted(node(record=CLOSED), watchdog=WATCHDOG), not_before_at=NOW + 1)
+    assert step(commitments, replace(PROVEN, failed_reads=1)) != Disarm()
+    assert step(commitments, replace(PROVEN, failed_reads=1), after_seconds=1) == Disarm()
 
 
 def test_a_daemon_that_has_forgotten_all_does_not_disarm_before_it_has_looked() -> None:
-    forgot = Bond(BOOT, Gate.OPEN, WATCHDOG)
+    forgot = BootCommitments(BOOT, Gate.OPEN, WATCHDOG)
     assert step(forgot, Memory(failed_reads=1)) == LookAtNode()
     assert step(seen(node(2, PROMISE), forgot), Memory(failed_reads=1)) == Wait("")
 
 
 def test_a_host_that_was_never_in_the_cluster_passes() -> None:
     new = replace(GROUND, enrolled_before=False)
-    assert step(booted(None), ground=new) == OpenGate("this host was never in the cluster")
+    assert step(booted(None), host_context=new) == OpenGate("this host was never in the cluster")
     waiting = booted(None, Gate.OPEN)
-    assert step(waiting, ground=new) == Wait("Node host does not exist; the kubelet creates it")
-    assert step(waiting, ground=new, after_seconds=1) == LookAtNode()
+    assert step(waiting, host_context=new) == Wait("Node host does not exist; the kubelet creates it")
+    assert step(waiting, host_context=new, after_seconds=1) == LookAtNode()
 
 
 def test_every_other_host_waits_for_the_leader_to_recreate_its_node() -> None:
     waits = Wait("Node host does not exist; the leader recreates it")
     assert step(booted(None)) == waits
-    backed_up = seen(None, Bond(BOOT, Gate.CLOSED), backup=True)
-    assert step(backed_up, ground=replace(GROUND, enrolled_before=False)) == waits
+    backed_up = seen(None, BootCommitments(BOOT, Gate.CLOSED), backup=True)
+    assert step(backed_up, host_context=replace(GROUND, enrolled_before=False)) == waits
     assert step(backed_up, after_seconds=1) == LookAtNode()
 
 
 def test_after_a_decision_nothing_is_promised_or_withdrawn() -> None:
     decided = replace(PROVEN, decision=Decision(NOW, "condemned", 7))
-    for bond in (booted(node(record=CLOSED)), booted(node(2, PROMISE), Gate.OPEN, WATCHDOG), Bond(BOOT, Gate.CLOSED)):
-        assert step(bond, decided) == Wait("")
-        assert step(bond, decided, replace(GROUND, stopping=True)) == Wait("")
+    for commitments in (
+        booted(node(record=CLOSED)),
+        booted(node(2, PROMISE), Gate.OPEN, WATCHDOG),
+        BootCommitments(BOOT, Gate.CLOSED),
+    ):
+        assert step(commitments, decided) == Wait("")
+        assert step(commitments, decided, replace(GROUND, stopping=True)) == Wait("")

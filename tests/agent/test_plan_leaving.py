@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from pp_hostd.agent.binding import after
-from pp_hostd.agent.plan import FREEING, plan
+from pp_hostd.agent.plan import FREEING, LOOK_INTERVAL_SECONDS, plan
 from pp_hostd.agent.shutdown import POWER_OFF_SECONDS, is_last_feeding
-from pp_hostd.model.bond import Bond, Gate, StepFailed
+from pp_hostd.model.boot_commitments import BootCommitments, Gate, StepFailed
 from pp_hostd.model.control import Maintenance
-from pp_hostd.model.ground import Ground
+from pp_hostd.model.host_context import HostContext
 from pp_hostd.model.memory import Missing
 from pp_hostd.model.promise import AgentRecord, GateClosed, GateKind, WatchdogKind, Withdrawn
 from pp_hostd.model.settings import Settings
@@ -32,7 +32,7 @@ ALONE = replace(GROUND, electorate=electorate(1, HOST))
 LEFT = replace(GROUND, electorate=electorate(1, "peer-1", "peer-2"))
 BY_HAND = replace(GROUND, opened_by="anna")
 
-Case = tuple[Ground, Settings]
+Case = tuple[HostContext, Settings]
 POWERING_OFF: Case = (replace(STOPPING, powering_off=True), SETTINGS)
 OPENING = [(IN_MAINTENANCE, SETTINGS), (ALONE, SETTINGS), (GROUND, DRY_RUN)]
 LEAVING = [*OPENING, (STOPPING, SETTINGS), (LEFT, SETTINGS)]
@@ -40,9 +40,9 @@ opening = pytest.mark.parametrize("case", OPENING)
 leaving = pytest.mark.parametrize("case", LEAVING)
 
 
-def step(bond: Bond, case: Case, after_seconds: float = 0.0) -> Step:
-    ground, settings = case
-    return plan(settings, ground, bond, PROVEN, NOW + after_seconds)
+def step(commitments: BootCommitments, case: Case, after_seconds: float = 0.0) -> Step:
+    host_context, settings = case
+    return plan(settings, host_context, commitments, PROVEN, NOW + after_seconds)
 
 
 def withdrawn(case: Case) -> Withdrawn:
@@ -78,7 +78,7 @@ def test_a_promise_that_vanished_with_its_node_needs_no_withdrawal(case: Case) -
 
 @leaving
 def test_a_daemon_that_has_forgotten_all_looks_before_it_disarms(case: Case) -> None:
-    forgot = Bond(BOOT, Gate.OPEN, WATCHDOG)
+    forgot = BootCommitments(BOOT, Gate.OPEN, WATCHDOG)
     assert step(forgot, case) == LookAtNode()
     assert isinstance(step(seen(node(2, PROMISE), forgot), case), Store)
     assert step(seen(node(), forgot), case) == Disarm()
@@ -144,24 +144,24 @@ def test_a_stop_or_a_node_that_left_opens_no_gate(case: Case) -> None:
 @opening
 @pytest.mark.parametrize("record", [CLOSED, OLD_PROMISE])
 def test_the_gate_opens_over_a_withdrawal_and_no_other_record(case: Case, record: AgentRecord) -> None:
-    bond = booted(node(record=record))
-    assert step(Bond(BOOT, Gate.CLOSED), case) == LookAtNode()
-    assert step(bond, case) == Store(withdrawn(case), node(record=record))
-    assert isinstance(step(stored(bond, withdrawn(case), Written.DONE), case), OpenGate)
+    commitments = booted(node(record=record))
+    assert step(BootCommitments(BOOT, Gate.CLOSED), case) == LookAtNode()
+    assert step(commitments, case) == Store(withdrawn(case), node(record=record))
+    assert isinstance(step(stored(commitments, withdrawn(case), Written.DONE), case), OpenGate)
 
 
 @opening
 def test_the_gate_stays_closed_over_a_withdrawal_that_may_not_have_landed(case: Case) -> None:
-    bond = stored(booted(node(record=CLOSED)), withdrawn(case), Written.UNKNOWN)
-    assert isinstance(step(bond, case), Wait)
-    assert isinstance(step(seen(node(record=CLOSED), bond), case), Store)
+    commitments = stored(booted(node(record=CLOSED)), withdrawn(case), Written.UNKNOWN)
+    assert isinstance(step(commitments, case), Wait)
+    assert isinstance(step(seen(node(record=CLOSED), commitments), case), Store)
 
 
 @opening
 def test_workloads_that_run_unguarded_are_not_covered_by_another_boots_promise(case: Case) -> None:
-    bond = booted(node(record=OLD_PROMISE), Gate.ABSENT)
-    assert step(bond, case) == Store(withdrawn(case), node(record=OLD_PROMISE))
-    assert isinstance(step(stored(bond, withdrawn(case), Written.DONE), case), Wait)
+    commitments = booted(node(record=OLD_PROMISE), Gate.ABSENT)
+    assert step(commitments, case) == Store(withdrawn(case), node(record=OLD_PROMISE))
+    assert isinstance(step(stored(commitments, withdrawn(case), Written.DONE), case), Wait)
 
 
 @opening
@@ -202,6 +202,15 @@ def test_by_hand_the_gate_opens_over_marker_and_missing_node_but_not_over_gate_c
     assert step(PROMISED, case) == Wait("")
 
 
+@opening
+def test_an_unarmed_host_looks_every_minute_whether_its_promise_is_back_and_withdraws_it_again(case: Case) -> None:
+    """An etcd restore puts it back, and whoever leads relies on it."""
+    left = seen(node(3, withdrawn(case)), booted(node(3, withdrawn(case)), Gate.OPEN))
+    assert isinstance(step(left, case, LOOK_INTERVAL_SECONDS - 1), Wait)
+    assert step(left, case, LOOK_INTERVAL_SECONDS) == LookAtNode()
+    assert step(seen(node(4, PROMISE), left), case) == Store(withdrawn(case), node(4, PROMISE))
+
+
 def test_the_only_node_is_not_armed_and_its_gate_opens() -> None:
     found = step(booted(node(3, Withdrawn(BOOT))), (ALONE, SETTINGS))
     assert found == OpenGate("it is the only node, and nobody could take over its workloads")
@@ -237,10 +246,10 @@ def test_a_node_that_a_leader_has_begun_with_is_not_left_because_its_machine_is_
     assert not isinstance(plan(SETTINGS, GROUND, touched, GONE, NOW), (Store, Disarm))
 
 
-@pytest.mark.parametrize("bond", [PROMISED, booted(node(1, OLD_PROMISE))], ids=["armed", "booted"])
-def test_after_a_machine_was_missing_the_node_is_looked_at(bond: Bond) -> None:
+@pytest.mark.parametrize("commitments", [PROMISED, booted(node(1, OLD_PROMISE))], ids=["armed", "booted"])
+def test_after_a_machine_was_missing_the_node_is_looked_at(commitments: BootCommitments) -> None:
     missing = replace(PROVEN, missing=Missing(NOW, NOW + 1), failed_reads=0)
-    assert plan(SETTINGS, GROUND, bond, missing, NOW + 1) == LookAtNode()
+    assert plan(SETTINGS, GROUND, commitments, missing, NOW + 1) == LookAtNode()
 
 
 @pytest.mark.parametrize("marks", [{"tainted": True}, {"freeing": 7}])

@@ -9,7 +9,15 @@ import pytest
 
 from pp_hostd.agent.binding import after, ordered, standing
 from pp_hostd.agent.plan import LOOK_INTERVAL_SECONDS
-from pp_hostd.model.bond import Bond, Gate, Look, Pending, StepFailed, StoreEnded, WatchdogDisarmed
+from pp_hostd.model.boot_commitments import (
+    BootCommitments,
+    Gate,
+    Look,
+    Pending,
+    StepFailed,
+    StoreEnded,
+    WatchdogDisarmed,
+)
 from pp_hostd.model.memory import Memory, Standing
 from pp_hostd.model.promise import AgentRecord, Armed, GateClosed, Withdrawn
 from pp_hostd.model.roster import Electorate, Member, Roster
@@ -29,24 +37,24 @@ def timeout(seconds: float) -> Settings:
     return replace(SETTINGS, agent=replace(SETTINGS.agent, self_timeout_seconds=seconds))
 
 
-def bound(bond: Bond, settings: Settings = SETTINGS, roster: int = 1) -> Standing:
-    return standing(settings, replace(GROUND, electorate=electorate(roster)), bond, PROVEN, ROSTERS, "")
+def bound(commitments: BootCommitments, settings: Settings = SETTINGS, roster: int = 1) -> Standing:
+    return standing(settings, replace(GROUND, electorate=electorate(roster)), commitments, PROVEN, ROSTERS, "")
 
 
-def storing(bond: Bond, record: AgentRecord) -> Bond:
-    assert bond.look is not None and bond.look.node is not None
-    return ordered(bond, Store(record, bond.look.node))
+def storing(commitments: BootCommitments, record: AgentRecord) -> BootCommitments:
+    assert commitments.look is not None and commitments.look.node is not None
+    return ordered(commitments, Store(record, commitments.look.node))
 
 
-def ended(bond: Bond, record: AgentRecord, written: Written) -> Bond:
-    assert bond.look is not None and bond.look.node is not None
-    version = bond.look.node.resource_version
+def ended(commitments: BootCommitments, record: AgentRecord, written: Written) -> BootCommitments:
+    assert commitments.look is not None and commitments.look.node is not None
+    version = commitments.look.node.resource_version
     found = node(9, record) if written is Written.DONE else None
-    return after(bond, StoreEnded(record, version, written, NOW, found, "" if found else "it failed"), 1.0)
+    return after(commitments, StoreEnded(record, version, written, NOW, found, "" if found else "it failed"), 1.0)
 
 
-def stored(bond: Bond, record: AgentRecord, written: Written) -> Bond:
-    return ended(storing(bond, record), record, written)
+def stored(commitments: BootCommitments, record: AgentRecord, written: Written) -> BootCommitments:
+    return ended(storing(commitments, record), record, written)
 
 
 def test_what_stands_as_wanted_is_left_alone_and_looked_at_now_and_then() -> None:
@@ -68,8 +76,8 @@ def test_a_shorter_timeout_is_used_then_stored() -> None:
 
 
 def test_another_roster_is_stored_then_used_and_both_bind_meanwhile() -> None:
-    ground = replace(GROUND, electorate=electorate(2))
-    assert step(PROMISED, ground=ground) == Store(OTHER_ROSTER, node(2, PROMISE))
+    host_context = replace(GROUND, electorate=electorate(2))
+    assert step(PROMISED, host_context=host_context) == Store(OTHER_ROSTER, node(2, PROMISE))
     assert bound(PROMISED, roster=2).electorates == (ROSTERS[1],)
     assert bound(storing(PROMISED, OTHER_ROSTER), roster=2).electorates == (ROSTERS[1], ROSTERS[2])
     assert bound(stored(PROMISED, OTHER_ROSTER, Written.DONE), roster=2).electorates == (ROSTERS[2],)
@@ -100,10 +108,10 @@ def test_an_unknown_outcome_is_tried_again_until_it_is_known() -> None:
 
 
 def test_the_same_write_may_stay_unknown_for_ever_and_takes_no_more_memory() -> None:
-    bond = PROMISED
+    commitments = PROMISED
     for _ in range(3):
-        bond = seen(node(2, PROMISE), stored(bond, SHORTER, Written.UNKNOWN))
-    assert bond.pending == (Pending(SHORTER, "2"),)
+        commitments = seen(node(2, PROMISE), stored(commitments, SHORTER, Written.UNKNOWN))
+    assert commitments.pending == (Pending(SHORTER, "2"),)
 
 
 @pytest.mark.parametrize("written", [Written.CONFLICT, Written.NOT_DONE])
@@ -133,9 +141,9 @@ def test_a_failed_look_changes_nothing_but_the_pace() -> None:
 
 
 def test_a_look_that_was_not_told_that_there_is_no_node_says_nothing_about_it() -> None:
-    bond = after(PROMISED, Look(NOW, NOW), 1.0)
-    assert bond.promises == PROMISED.promises
-    assert bond.look is None
+    commitments = after(PROMISED, Look(NOW, NOW), 1.0)
+    assert commitments.promises == PROMISED.promises
+    assert commitments.look is None
 
 
 def test_a_watchdog_that_stays_armed_is_said_and_paced() -> None:
@@ -163,9 +171,9 @@ def test_a_promise_binds_even_without_its_watchdog_which_is_armed_again() -> Non
 
 def test_a_dry_run_judges_as_if_armed_once_it_has_a_proof() -> None:
     dry = replace(SETTINGS, agent=replace(SETTINGS.agent, mode="dry-run"))
-    bond = booted(node(), Gate.ABSENT)
-    assert bound(bond, dry).armed
-    assert not standing(dry, GROUND, bond, Memory(), ROSTERS, "").armed
+    commitments = booted(node(), Gate.ABSENT)
+    assert bound(commitments, dry).armed
+    assert not standing(dry, GROUND, commitments, Memory(), ROSTERS, "").armed
 
 
 def test_the_promised_machine_stays_the_same_when_another_takes_its_name() -> None:
@@ -174,8 +182,8 @@ def test_the_promised_machine_stays_the_same_when_another_takes_its_name() -> No
     members = (Member(name, f"ns/{name}", "192.0.2.1", "another", 1, None) for name in (HOST, "peer-1", "peer-2"))
     renewed = Roster.of(1, 1, members).as_of(1)
     assert isinstance(renewed, Electorate)
-    ground = replace(GROUND, machine=other, electorate=renewed)
-    assert step(PROMISED, ground=ground, settings=timeout(30.0)) == Store(LONGER, node(2, PROMISE))
+    host_context = replace(GROUND, machine=other, electorate=renewed)
+    assert step(PROMISED, host_context=host_context, settings=timeout(30.0)) == Store(LONGER, node(2, PROMISE))
 
 
 def test_a_promise_that_vanished_with_its_node_keeps_its_machine_and_its_watchdog() -> None:
@@ -204,14 +212,14 @@ def test_a_promise_that_was_never_known_to_stand_does_not_vanish() -> None:
 
 def test_with_roster_and_machine_apart_the_promise_that_stands_is_kept_as_it_is() -> None:
     apart = replace(GROUND, machine=replace(MACHINE, uid="another"), electorate=electorate(2))
-    found = step(PROMISED, ground=apart, settings=timeout(15.0))
+    found = step(PROMISED, host_context=apart, settings=timeout(15.0))
     assert isinstance(found, Wait) and "uid another" in found.reason
 
 
 def test_with_roster_and_machine_apart_a_first_promise_of_unknown_outcome_opens_no_gate() -> None:
     unknown = stored(booted(node(record=CLOSED), watchdog=WATCHDOG), PROMISE, Written.UNKNOWN)
     apart = replace(GROUND, machine=replace(MACHINE, uid="another"))
-    found = step(seen(node(record=CLOSED), unknown), ground=apart)
+    found = step(seen(node(record=CLOSED), unknown), host_context=apart)
     assert isinstance(found, Wait) and "uid another" in found.reason
 
 

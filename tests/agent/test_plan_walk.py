@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timezone
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from pp_hostd.agent.plan import LOOK_INTERVAL_SECONDS
-from pp_hostd.model.bond import Gate
+from pp_hostd.model.boot_commitments import Gate
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.promise import Armed, GateKind, WatchdogKind, Withdrawn
 from tests.agent.virtual_node import BOOT, Flight, VirtualApi, VirtualHost
+from tests.harness.examples import tries
 
 DAY = datetime(2024, 1, 1, tzinfo=timezone.utc)
 ORDER = Maintenance("anna", DAY, "new disks", DAY)
@@ -117,7 +117,7 @@ class AroundOneNode(RuleBasedStateMachine):
 
     def all_gets_done(self) -> None:
         host = self.host
-        assert "reset" not in host.acts, "a host that its peers vouch for is never reset"
+        assert "reset" not in host.acts, "a host that its peers confirm is never reset"
         host.stopping, host.maintenance = False, None
         if host.api.node is None:
             host.api.recreate()
@@ -138,4 +138,4 @@ class AroundOneNode(RuleBasedStateMachine):
 
 
 TestAroundOneNode = AroundOneNode.TestCase
-TestAroundOneNode.settings = settings(deadline=None, max_examples=200, stateful_step_count=40)
+TestAroundOneNode.settings = tries(200, stateful_step_count=40)

@@ -11,7 +11,7 @@ from pp_hostd.agent.act.promise import read_node, store
 from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.kubeconfig import Kubeconfig
 from pp_hostd.kube.resources import CONFIG_MAPS, NODES
-from pp_hostd.model.bond import StoreEnded
+from pp_hostd.model.boot_commitments import StoreEnded
 from pp_hostd.model.keys import AGENT, NAMESPACE, backup_name
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.model.promise import AgentRecord, Armed, Committed, GateClosed, GateKind, WatchdogKind, Withdrawn

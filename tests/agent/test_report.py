@@ -10,7 +10,7 @@ import pytest
 
 from pp_hostd.agent.report import MAX_ANSWERS, Extras, report
 from pp_hostd.model.answer import Answer, Health
-from pp_hostd.model.bond import Gate, Look, Pending, WatchdogArmed
+from pp_hostd.model.boot_commitments import Gate, Look, Pending, WatchdogArmed
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.evidence import PeerAnswered
 from pp_hostd.model.inquiry import Inquiry, Reply, Said
@@ -47,7 +47,7 @@ def test_ages_are_those_of_the_moment_of_asking_not_of_judging() -> None:
 
 def test_a_real_timeout_and_what_made_it_so_are_told() -> None:
     watchdog = WatchdogArmed(WatchdogKind.SOFTDOG, 12.0, ("/dev/watchdog does not exist",))
-    told = judged(bond=replace(BOND, watchdog=watchdog))["armed"]
+    told = judged(commitments=replace(BOND, watchdog=watchdog))["armed"]
     assert told == {"kind": "softdog", "timeout_seconds": 12.0, "troubles": ["/dev/watchdog does not exist"]}
 
 
@@ -76,13 +76,13 @@ def test_an_inquiry_is_told_with_its_round_and_what_was_said() -> None:
 
 
 def test_a_write_with_an_unknown_outcome_is_told_beside_what_stands() -> None:
-    told = judged(bond=replace(BOND, pending=(Pending(Withdrawn(BOOT), "17"),)))["promise"]
+    told = judged(commitments=replace(BOND, pending=(Pending(Withdrawn(BOOT), "17"),)))["promise"]
     assert told["stored"]["state"] == "armed"
     assert [each["state"] for each in told["outcome_unknown"]] == ["withdrawn"]
 
 
 def test_a_waiting_host_feeds_nothing_and_says_what_it_waits_for() -> None:
-    told = judged(bond=UNARMED, ground=replace(GROUND, electorate=None))
+    told = judged(commitments=UNARMED, host_context=replace(GROUND, electorate=None))
     assert (told["state"], told["waiting_for"]) == ("waiting", "there is no roster yet")
     assert (told["armed"], told["feed_until_seconds"], told["next"], told["roster"]) == (None, None, None, None)
     assert told["gate"]["state"] == "closed"
@@ -99,7 +99,7 @@ def test_a_waiting_host_feeds_nothing_and_says_what_it_waits_for() -> None:
     ],
 )
 def test_the_node_is_told_as_last_seen(look: Look | None, seen: object) -> None:
-    assert judged(bond=replace(UNARMED, look=look))["node_object"] == seen
+    assert judged(commitments=replace(UNARMED, look=look))["node_object"] == seen
 
 
 def test_a_reset_is_told_with_the_time_by_which_the_watchdog_does_it() -> None:
@@ -109,16 +109,16 @@ def test_a_reset_is_told_with_the_time_by_which_the_watchdog_does_it() -> None:
 
 
 def test_a_dry_run_says_so() -> None:
-    bond = replace(BOND, watchdog=None, stored=None, gate=Gate.ABSENT)
-    told = judged(bond=bond, settings=Settings(agent=Agent(mode="dry-run")))
+    commitments = replace(BOND, watchdog=None, stored=None, gate=Gate.ABSENT)
+    told = judged(commitments=commitments, settings=Settings(agent=Agent(mode="dry-run")))
     assert (told["mode"], told["state"], told["armed"]) == ("dry-run", "healthy", None)
 
 
 def test_maintenance_troubles_and_the_last_boot_are_told() -> None:
     noon = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
-    ground = replace(GROUND, maintenance=Maintenance("eve", noon, "new disk", noon), roster_trouble="no watch")
+    host_context = replace(GROUND, maintenance=Maintenance("eve", noon, "new disk", noon), roster_trouble="no watch")
     extras = Extras(troubles=("memory is not locked",), last_boot="the last boot ended because of that")
-    told = judged(bond=replace(UNARMED, trouble="the API is away"), ground=ground, extras=extras)
+    told = judged(commitments=replace(UNARMED, trouble="the API is away"), host_context=host_context, extras=extras)
     assert told["maintenance"]["who"] == "eve"
     assert told["troubles"] == ["the API is away", "no watch", "memory is not locked"]
     assert told["last_boot"] == "the last boot ended because of that"

@@ -206,9 +206,9 @@ async def test_finding_takes_its_time_from_the_read_s_deadline(home: Home, uniqu
 
 async def test_a_read_asks_for_no_version_and_ends_by_its_own_deadline(trouble: TroubleServer, dial: Dial) -> None:
     port = trouble.listen("silent")
-    read = await MachineReader(dial(port.url), "node", boottime).read("worker", 0.2)
+    read = await MachineReader(dial(port.url), "node", boottime).read("worker", 2.0)
     assert "timed out" in failure_of(read)
-    assert 0.2 <= read.ended_at - read.began_at < 5
+    assert 2.0 <= read.ended_at - read.began_at < 30
     assert [seen.target for seen in port.requests] == ["/api/v1/nodes/worker"]
 
 

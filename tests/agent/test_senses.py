@@ -5,42 +5,59 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
+from freezegun import freeze_time
+
 from pp_hostd.agent.rosters import Rosters
 from pp_hostd.agent.senses import AgentSenses
 from pp_hostd.agent.witness import Witness
 from pp_hostd.model.control import Maintenance
 
-NOW = datetime.now(timezone.utc)
-ORDER = Maintenance("eve", NOW, "new switch", NOW + timedelta(hours=1))
+NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+ORDER = Maintenance("eve", NOON, "new switch", NOON + timedelta(hours=1))
 
 
 class Clock:
+    """CLOCK_BOOTTIME."""
+
     now = 1000.0
 
     def __call__(self) -> float:
         return self.now
 
 
+@freeze_time(NOON, real_asyncio=True)
 async def test_an_order_for_all_hosts_stands_until_it_is_taken_back() -> None:
     senses = AgentSenses("worker-1", Witness("token"), Rosters(), Clock())
     senses.order_cluster_maintenance(ORDER)
-    assert senses.ground().maintenance == ORDER
+    assert senses.host_context().maintenance == ORDER
     senses.order_cluster_maintenance(None)
-    assert senses.ground().maintenance is None
+    assert senses.host_context().maintenance is None
 
 
+@freeze_time(NOON, real_asyncio=True)
 async def test_an_order_for_all_hosts_is_refused_once_it_is_over() -> None:
     senses = AgentSenses("worker-1", Witness("token"), Rosters(), Clock())
-    senses.order_cluster_maintenance(replace(ORDER, when_wallclock=NOW - timedelta(hours=2), until_wallclock=NOW))
-    assert senses.ground().maintenance is None
+    senses.order_cluster_maintenance(replace(ORDER, when_wallclock=NOON - timedelta(hours=2), until_wallclock=NOON))
+    assert senses.host_context().maintenance is None
 
 
+async def test_an_order_for_this_host_or_for_all_ends_when_the_wall_clock_says_so() -> None:
+    for_this, for_all = (AgentSenses("worker-1", Witness("token"), Rosters(), Clock()) for _ in range(2))
+    for_this.maintenance = ORDER
+    for_all.order_cluster_maintenance(ORDER)
+    with freeze_time(NOON + timedelta(seconds=3599), real_asyncio=True) as wall_clock:
+        assert for_this.host_context().maintenance == for_all.host_context().maintenance == ORDER
+        wall_clock.tick()
+        assert (for_this.host_context().maintenance, for_all.host_context().maintenance) == (None, None)
+
+
+@freeze_time(NOON, real_asyncio=True)
 async def test_a_wall_clock_that_stands_still_does_not_prolong_an_order_for_all_hosts() -> None:
     clock = Clock()
     senses = AgentSenses("worker-1", Witness("token"), Rosters(), clock)
     senses.order_cluster_maintenance(ORDER)
     clock.now += 3599
     senses.order_cluster_maintenance(ORDER)  # read again, as every 30 s
-    assert senses.ground().maintenance == ORDER
+    assert senses.host_context().maintenance == ORDER
     clock.now += 1
-    assert senses.ground().maintenance is None
+    assert senses.host_context().maintenance is None

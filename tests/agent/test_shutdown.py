@@ -8,12 +8,12 @@ import pytest
 
 from pp_hostd.agent.sense.shutdown import Shutdown, ordered_shutdown
 from pp_hostd.agent.shutdown import WITHDRAW_SECONDS, is_kernel_to_end
-from pp_hostd.model.bond import Bond, Gate
+from pp_hostd.model.boot_commitments import BootCommitments, Gate
 from pp_hostd.model.promise import Withdrawn
 from tests.agent.test_plan_promise import PROMISED
 
 WITHDRAWN = replace(PROMISED, stored=Withdrawn(PROMISED.boot))
-UNLOOKED = Bond(PROMISED.boot, Gate.OPEN, PROMISED.watchdog)
+UNLOOKED = BootCommitments(PROMISED.boot, Gate.OPEN, PROMISED.watchdog)
 """A promise may stand that this run of the agent does not know of."""
 
 
@@ -33,9 +33,9 @@ def test_the_jobs_tell_whether_and_how_the_system_ends(jobs: str, ordered: Shutd
     assert ordered_shutdown(jobs) is ordered
 
 
-@pytest.mark.parametrize(("bond", "ends"), [(PROMISED, True), (UNLOOKED, True), (WITHDRAWN, False)])
+@pytest.mark.parametrize(("commitments", "ends"), [(PROMISED, True), (UNLOOKED, True), (WITHDRAWN, False)])
 def test_the_agent_ends_the_kernel_once_a_promise_that_may_stand_could_not_be_withdrawn_in_time(
-    bond: Bond, ends: bool
+    commitments: BootCommitments, ends: bool
 ) -> None:
-    assert not is_kernel_to_end(bond, 100.0, 100.0 + WITHDRAW_SECONDS - 0.1)
-    assert is_kernel_to_end(bond, 100.0, 100.0 + WITHDRAW_SECONDS) is ends
+    assert not is_kernel_to_end(commitments, 100.0, 100.0 + WITHDRAW_SECONDS - 0.1)
+    assert is_kernel_to_end(commitments, 100.0, 100.0 + WITHDRAW_SECONDS) is ends

@@ -1,4 +1,4 @@
-"""What survives a crash of the daemon, and what becomes of files that can't be relied on."""
+"""What survives a crash of the daemon, and what happens to files that can't be relied on."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pp_hostd import config
-from pp_hostd.agent.kept import MAX_SENTENCE_CHARACTERS, Kept, parse_kept
+from pp_hostd.agent.saved_state import MAX_SENTENCE_CHARACTERS, SavedState, parse_saved_state
 from pp_hostd.agent.state import StateFiles
-from pp_hostd.model.bond import Bond, Gate, Pending, WatchdogArmed
+from pp_hostd.model.boot_commitments import BootCommitments, Gate, Pending, WatchdogArmed
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.evidence import WatchedCondemned
 from pp_hostd.model.inquiry import Inquiry, Reply, Said
@@ -29,7 +29,7 @@ from tests.harness.bed.namespaces import make_read_only, mount
 from tests.harness.isolated import isolated
 from tests.model import strategies as draw
 
-KEPT = Kept(MEMORY, BOND)
+KEPT = SavedState(MEMORY, BOND)
 
 times = st.floats(0, NOW)
 spans = st.tuples(times, times).map(lambda pair: (min(pair), max(pair)))
@@ -56,11 +56,12 @@ memories = st.builds(
     outage=st.none() | spans.flatmap(lambda span: st.builds(Outage, *map(st.just, span), sentences)),
     lifted=st.lists(st.builds(Lifted, draw.words, draw.counts), max_size=3).map(tuple),
     watched=st.none() | st.builds(WatchedCondemned, draw.words, draw.counts, times),
+    watched_failures=draw.counts,
     condemned_id=ids,
     decision=st.none() | st.builds(Decision, times, sentences, ids),
 )
-bonds = st.builds(
-    Bond,
+all_commitments = st.builds(
+    BootCommitments,
     boot=st.just(BOOT),
     gate=st.just(Gate.OPEN),
     watchdog=st.none()
@@ -71,7 +72,7 @@ bonds = st.builds(
     promised_uid=st.just("") | draw.words,
     pending=st.lists(st.builds(Pending, draw.agent_records, draw.words), max_size=2).map(tuple),
 )
-kepts = st.builds(Kept, memories, bonds)
+kepts = st.builds(SavedState, memories, all_commitments)
 
 
 @pytest.fixture
@@ -87,26 +88,26 @@ def before_of(files: StateFiles) -> Path:
     return Path(files.run_directory) / "state.before"
 
 
-def parse(text: object) -> Kept | Unreadable | None:
-    return parse_kept(text, BOOT, Gate.OPEN, NOW)
+def parse(text: object) -> SavedState | Unreadable | None:
+    return parse_saved_state(text, BOOT, Gate.OPEN, NOW)
 
 
 @draw.examples
 @given(kept=kepts)
-def test_what_was_kept_comes_back_as_it_was(kept: Kept) -> None:
+def test_what_was_kept_comes_back_as_it_was(kept: SavedState) -> None:
     assert parse(kept.render()) == kept
 
 
 @draw.examples
 @given(kept=kepts, data=st.data())
-def test_damage_is_unreadable_or_again_something_that_can_be_kept(kept: Kept, data: st.DataObject) -> None:
+def test_damage_is_unreadable_or_again_something_that_can_be_kept(kept: SavedState, data: st.DataObject) -> None:
     parsed = parse(json.dumps(data.draw(draw.damaged(json.loads(kept.render())))))
-    assert not isinstance(parsed, Kept) or parse(parsed.render()) == parsed
+    assert not isinstance(parsed, SavedState) or parse(parsed.render()) == parsed
 
 
 @draw.examples
 @given(kept=kepts, data=st.data())
-def test_half_a_file_is_unreadable(kept: Kept, data: st.DataObject) -> None:
+def test_half_a_file_is_unreadable(kept: SavedState, data: st.DataObject) -> None:
     text = kept.render()
     assert isinstance(parse(text[: data.draw(st.integers(0, len(text) - 1))]), Unreadable)
 
@@ -119,14 +120,18 @@ def test_foreign_content_is_unreadable_and_never_raises(source: object) -> None:
 
 def test_the_read_under_way_died_with_the_process_and_asked_peers_did_not() -> None:
     memory = replace(MEMORY, reading_since=999.0, check_at=999.5, inquiry=INQUIRY)
-    assert parse(Kept(memory, BOND).render()) == Kept(replace(memory, reading_since=None, check_at=None), BOND)
+    assert parse(SavedState(memory, BOND).render()) == SavedState(
+        replace(memory, reading_since=None, check_at=None), BOND
+    )
 
 
 def test_the_look_at_the_node_is_made_anew_and_promises_are_not() -> None:
-    bond = replace(
+    commitments = replace(
         BOND, pending=(Pending(replace(PROMISE, roster_version=4), "17"),), trouble="x", not_before_at=1001.0
     )
-    assert parse(Kept(MEMORY, bond).render()) == Kept(MEMORY, replace(bond, trouble="", not_before_at=0.0))
+    assert parse(SavedState(MEMORY, commitments).render()) == SavedState(
+        MEMORY, replace(commitments, trouble="", not_before_at=0.0)
+    )
 
 
 @pytest.mark.parametrize(
@@ -140,7 +145,7 @@ def test_the_look_at_the_node_is_made_anew_and_promises_are_not() -> None:
     ],
 )
 def test_a_time_in_the_future_is_no_gain_of_time(memory: Memory) -> None:
-    parsed = parse(Kept(memory, BOND).render())
+    parsed = parse(SavedState(memory, BOND).render())
     assert isinstance(parsed, Unreadable)
     assert "1001" in parsed.reason
 
@@ -148,25 +153,25 @@ def test_a_time_in_the_future_is_no_gain_of_time(memory: Memory) -> None:
 @pytest.mark.parametrize("in_round", [-1, 4, True])
 def test_no_more_peers_can_be_of_this_round_than_were_asked(in_round: int) -> None:
     inquiry = replace(INQUIRY, in_round=in_round)
-    assert isinstance(parse(Kept(replace(MEMORY, inquiry=inquiry), BOND).render()), Unreadable)
+    assert isinstance(parse(SavedState(replace(MEMORY, inquiry=inquiry), BOND).render()), Unreadable)
 
 
 def test_a_sentence_of_any_length_can_be_kept() -> None:
     memory = replace(MEMORY, last_read=LastRead(998.0, 998.1, "x" * 100_000))
-    parsed = parse(Kept(memory, BOND).render())
-    assert isinstance(parsed, Kept)
+    parsed = parse(SavedState(memory, BOND).render())
+    assert isinstance(parsed, SavedState)
     assert parsed.memory.last_read == LastRead(998.0, 998.1, "x" * MAX_SENTENCE_CHARACTERS)
 
 
 def test_a_restarted_daemon_finds_what_the_last_one_saved(files: StateFiles) -> None:
     assert files.save(KEPT) == ""
     restarted = StateFiles(files.run_directory, files.var_directory)
-    assert restarted.load(BOOT, Gate.CLOSED, NOW) == (Kept(MEMORY, replace(BOND, gate=Gate.CLOSED)), ())
+    assert restarted.load(BOOT, Gate.CLOSED, NOW) == (SavedState(MEMORY, replace(BOND, gate=Gate.CLOSED)), ())
     assert state_of(files).stat().st_mode & 0o777 == 0o600
 
 
 def test_a_restarted_daemon_takes_an_inquiry_up_where_answers_were_lost(files: StateFiles) -> None:
-    files.save(Kept(replace(MEMORY, inquiry=INQUIRY), BOND))
+    files.save(SavedState(replace(MEMORY, inquiry=INQUIRY), BOND))
     kept, _ = files.load(BOOT, Gate.OPEN, NOW)
     assert kept is not None
     assert kept.memory.inquiry == INQUIRY.resumed()
@@ -219,24 +224,24 @@ def test_a_state_whose_copies_are_both_corrupt_is_set_aside_and_counts_as_nothin
 
 LATER = replace(KEPT, memory=replace(MEMORY, proof=Proof(NOW - 0.5, Source.OWN_READ), failed_reads=0))
 DECIDED = replace(LATER, memory=replace(LATER.memory, decision=Decision(NOW, "it was condemned", 7)))
-PROMISED = replace(LATER, bond=replace(BOND, pending=(Pending(replace(PROMISE, roster_version=4), "17"),)))
+PROMISED = replace(LATER, commitments=replace(BOND, pending=(Pending(replace(PROMISE, roster_version=4), "17"),)))
 
 
 def test_of_a_corrupt_state_the_judgement_before_stands_and_is_at_most_one_older(files: StateFiles) -> None:
     proofs = [replace(MEMORY, proof=Proof(NOW - 10 + number, Source.OWN_READ)) for number in range(5)]
     for memory in proofs:
-        assert files.save(Kept(memory, BOND)) == ""
+        assert files.save(SavedState(memory, BOND)) == ""
     state_of(files).write_text("{")
     kept, sentences = files.load(BOOT, Gate.OPEN, NOW)
-    assert kept == Kept(proofs[-2], BOND)
+    assert kept == SavedState(proofs[-2], BOND)
     assert len(sentences) == 2
     assert f"set aside as {state_of(files)}.corrupt" in sentences[0]
-    assert sentences[1] == f"{before_of(files)}: what the judgement before had kept stands instead"
+    assert sentences[1] == f"{before_of(files)}: the copy of the judgement before counts instead"
     assert files.load(BOOT, Gate.OPEN, NOW) == (kept, ())
 
 
 @pytest.mark.parametrize("bound", [DECIDED, PROMISED], ids=["a decision", "a promise"])
-def test_no_copy_lacks_what_the_host_has_bound_itself_to(files: StateFiles, bound: Kept) -> None:
+def test_no_copy_lacks_what_the_host_has_bound_itself_to(files: StateFiles, bound: SavedState) -> None:
     files.save(KEPT)
     files.save(LATER)
     files.save(bound)

@@ -79,8 +79,8 @@ async def test_a_device_that_calls_itself_software_watchdog_is_a_softdog(tmp_pat
 
 
 UNFIT = [
-    ({"granted_seconds": 2}, "was asked for 10 s; its timeout is 2 s, and 4 to 3600 s is needed"),
-    ({"granted_seconds": 7200}, "was asked for 10 s; its timeout is 7200 s, and 4 to 3600 s is needed"),
+    ({"granted_seconds": 2}, "10 s were requested; its timeout is 2 s, and 4 to 3600 s is needed"),
+    ({"granted_seconds": 7200}, "10 s were requested; its timeout is 7200 s, and 4 to 3600 s is needed"),
     (
         {"refuses_timeout": True, "timeout_seconds": 2},
         "refused a timeout of 10 s (Invalid argument); its timeout is 2 s",

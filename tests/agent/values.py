@@ -9,9 +9,9 @@ from pp_hostd.agent.binding import standing
 from pp_hostd.agent.judge import judge
 from pp_hostd.agent.plan import plan
 from pp_hostd.agent.report import Extras, Report, report
-from pp_hostd.model.bond import Bond, Gate, Look, WatchdogArmed
+from pp_hostd.model.boot_commitments import BootCommitments, Gate, Look, WatchdogArmed
 from pp_hostd.model.condemnation import NotRequested
-from pp_hostd.model.ground import Ground
+from pp_hostd.model.host_context import HostContext
 from pp_hostd.model.inquiry import Inquiry, Reply, Said
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.memory import LastRead, Memory, Proof, Source
@@ -28,7 +28,7 @@ NOW = 1000.0
 
 MEMORY = Memory(proof=Proof(998.0, Source.OWN_READ), last_read=LastRead(998.0, 998.1, ""))
 PROMISE = Armed(BOOT, 22.0, 10.0, WatchdogKind.HARDWARE, GateKind.HOLD, UID, 3)
-BOND = Bond(BOOT, Gate.OPEN, WatchdogArmed(WatchdogKind.HARDWARE, 10.0), PROMISE)
+BOND = BootCommitments(BOOT, Gate.OPEN, WatchdogArmed(WatchdogKind.HARDWARE, 10.0), PROMISE)
 INQUIRY = Inquiry(
     started_at=990.0,
     seed=-(1 << 70),
@@ -61,24 +61,26 @@ def looked(**known: Any) -> Look:
     return Look(NOW - 1, NOW - 1, **(known or {"node": node()}))
 
 
-GROUND = Ground("a", electorate("a", "b", "c", "d"), machine=Machine(None, "a", UID, "5", NotRequested(0), "a"))
-UNARMED = Bond(BOOT, Gate.CLOSED, stored=GateClosed(BOOT, GateKind.HOLD), look=looked())
+GROUND = HostContext("a", electorate("a", "b", "c", "d"), machine=Machine(None, "a", UID, "5", NotRequested(0), "a"))
+UNARMED = BootCommitments(BOOT, Gate.CLOSED, stored=GateClosed(BOOT, GateKind.HOLD), look=looked())
 
 
 def judged(
     memory: Memory = MEMORY,
-    bond: Bond = BOND,
-    ground: Ground | None = None,
+    commitments: BootCommitments = BOND,
+    host_context: HostContext | None = None,
     settings: Settings | None = None,
     extras: Extras | None = None,
     now: float = NOW,
 ) -> Report:
     """The report after one real plan and one real judgement of these values."""
-    ground, settings, extras = ground or GROUND, settings or Settings(), extras or Extras()
-    step = plan(settings, ground, bond, memory, now)
+    host_context, settings, extras = host_context or GROUND, settings or Settings(), extras or Extras()
+    step = plan(settings, host_context, commitments, memory, now)
     waiting_for = step.reason if isinstance(step, Wait) else ""
-    rosters = {} if ground.electorate is None else {ground.electorate.version: ground.electorate.names}
-    bound = standing(settings, ground, bond, memory, rosters, waiting_for)
+    rosters = (
+        {} if host_context.electorate is None else {host_context.electorate.version: host_context.electorate.names}
+    )
+    bound = standing(settings, host_context, commitments, memory, rosters, waiting_for)
     judgement = judge(settings, bound, memory, (), now, seed=1)
     extras = replace(extras, waiting_for=waiting_for)
-    return report(settings, ground, bond, judgement.memory, judgement.verdict, extras, now)
+    return report(settings, host_context, commitments, judgement.memory, judgement.verdict, extras, now)

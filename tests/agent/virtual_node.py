@@ -15,11 +15,19 @@ from pp_hostd.agent.binding import standing
 from pp_hostd.agent.driver import Driver, News
 from pp_hostd.agent.shutdown import POWER_OFF_SECONDS
 from pp_hostd.model.answer import Answer, Health
-from pp_hostd.model.bond import Bond, Gate, GateOpened, Look, StoreEnded, WatchdogArmed, WatchdogDisarmed
+from pp_hostd.model.boot_commitments import (
+    BootCommitments,
+    Gate,
+    GateOpened,
+    Look,
+    StoreEnded,
+    WatchdogArmed,
+    WatchdogDisarmed,
+)
 from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.evidence import PeerAnswered, Read
-from pp_hostd.model.ground import Ground
+from pp_hostd.model.host_context import HostContext
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.memory import Decision, Memory
 from pp_hostd.model.node import Node
@@ -122,7 +130,7 @@ class VirtualHost:
         self._shown_at = 0.0
         self._seen = False
         self._read_well_at = 0.0
-        self._kept = (Memory(), Bond(BOOT, self.gate))
+        self._kept = (Memory(), BootCommitments(BOOT, self.gate))
         self._turns_at_once = 0
         self.driver = self._started()
         self.turn()
@@ -133,8 +141,8 @@ class VirtualHost:
         taken, self._news = self._news, []
         return taken
 
-    def ground(self) -> Ground:
-        return Ground(
+    def host_context(self) -> HostContext:
+        return HostContext(
             node=HOST,
             electorate=electorate(self.roster),
             machine=self.machine,
@@ -153,7 +161,7 @@ class VirtualHost:
         assert self.watchdog is not None or self.settings.agent.mode == "dry-run"
         self.acts.append("feed")
 
-    def reset(self, decision: Decision, bond: Bond) -> None:  # noqa: ARG002
+    def reset(self, decision: Decision, commitments: BootCommitments) -> None:  # noqa: ARG002
         self.acts.append("reset")
 
     def read(self) -> None:
@@ -232,9 +240,9 @@ class VirtualHost:
         self.gate = Gate.OPEN
         self._news.append(GateOpened())
 
-    def remember(self, memory: Memory, bond: Bond) -> None:
+    def remember(self, memory: Memory, commitments: BootCommitments) -> None:
         self.acts.append("remember")
-        self._kept = memory, bond
+        self._kept = memory, commitments
 
     def show(self, verdict: Verdict) -> None:  # noqa: ARG002
         self.acts.append("show")
@@ -319,17 +327,25 @@ class VirtualHost:
         if promise is None:
             return
         assert self.watchdog is not None, "a promise stands, and nothing is armed"
-        bond, memory = self.driver.bond, self.driver.memory
-        bound = standing(self.driver.settings, self.ground(), bond, memory, self.rosters(), "")
+        commitments, memory = self.driver.commitments, self.driver.memory
+        bound = standing(self.driver.settings, self.host_context(), commitments, memory, self.rosters(), "")
         assert bound.armed and bound.machine_uid == promise.machine_uid
         assert bound.self_timeout_seconds <= promise.self_timeout_seconds, "a longer T than the promised one (rule 5)"
         assert _names(promise.roster_version) in bound.electorates, "another roster than the promised one"
 
     def _started(self) -> Driver:
-        memory, bond = self._kept
-        bond = replace(bond, look=None, not_before_at=0.0, trouble="", gate=self.gate, watchdog=self.watchdog)
+        memory, commitments = self._kept
+        commitments = replace(
+            commitments, look=None, not_before_at=0.0, trouble="", gate=self.gate, watchdog=self.watchdog
+        )
         return Driver(
-            self.settings, self, self, memory=memory.resumed(), bond=bond, clock=lambda: self.now, entropy=lambda: 7
+            self.settings,
+            self,
+            self,
+            memory=memory.resumed(),
+            commitments=commitments,
+            clock=lambda: self.now,
+            entropy=lambda: 7,
         )
 
     def _fly(

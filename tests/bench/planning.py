@@ -7,9 +7,9 @@ import statistics
 import time
 from collections.abc import Iterator
 
+from pp_hostd.leader.steps.nodes import DeleteNode
 from pp_hostd.model.keys import AGENT
 from pp_hostd.model.observed import Observed
-from pp_hostd.model.remedy import DeleteNode
 from pp_hostd.model.settings import Leader, Settings
 from tests.bench.figure import Figure
 from tests.leader.virtual_host import HOST, World
@@ -32,9 +32,9 @@ class TimedWorld(World):
         self._began = time.process_time()
         return observed
 
-    def nodes_changed(self) -> bool:
+    def nodes_revision(self) -> int:
         self.took_ms.append((time.process_time() - self._began) * 1000)
-        return super().nodes_changed()
+        return super().nodes_revision()
 
 
 def plan_speed() -> Iterator[Figure]:
@@ -71,7 +71,7 @@ def _remedy(world: TimedWorld) -> None:
         if world.under_way:
             for _ in world.under_way[:ENDING]:
                 world.carry_out()
-        elif world.driver.courses:
+        elif world.driver.next_actions:
             world.pass_until(max(due_at, world.now))
         else:
             return

@@ -21,7 +21,7 @@ from tests.bench.running import Running
 from tests.harness.bed.host import PP_LEADER
 from tests.harness.embedded import EmbeddedCluster
 from tests.harness.eventually import eventually
-from tests.leader.in_office import client_for
+from tests.leader.in_term import client_for
 from tests.leader.power.site import Site
 
 COUNTS, AT_ONCE = (10, 100, 1000), 100

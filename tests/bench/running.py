@@ -1,4 +1,4 @@
-"""A daemon that runs, as the machine and its own metrics tell of it."""
+"""A daemon that runs, as the machine and its own metrics show it."""
 
 from __future__ import annotations
 

@@ -67,13 +67,13 @@ def _remedied(stage: LeaderStage, host: Host) -> float:
 def _print(stage: LeaderStage, host: Host, since_at: float, deleted_seconds: float) -> None:
     told = [(0.0, "bench", f"requests {host.name}'s remediation"), (deleted_seconds, "bench", "finds its Node deleted")]
     for leader in LEADERS:
-        told += _told(f"leader on {leader}", since_at, _courses(stage.bed.hosts[leader]))
+        told += _told(f"leader on {leader}", since_at, _next_actions(stage.bed.hosts[leader]))
     told += _told(host.name, since_at, host.events("journal", "down"))
     for seconds, who, line in sorted(told):
         print(f"  {seconds:7.3f} s  {who:<19} {line}", flush=True)
 
 
-def _courses(host: Host) -> list[Event]:
+def _next_actions(host: Host) -> list[Event]:
     events = host.events("journal")
     return [event for event in events if event["fields"].get("MESSAGE_ID") == Message.COURSE.value]
 

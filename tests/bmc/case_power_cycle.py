@@ -33,7 +33,7 @@ def test_a_machine_that_is_asked_for_is_switched_off_freed_and_switched_on_again
     print(f"from the request to the Node that is back: {time.monotonic() - since:.1f} s")
     assert rig.pid != pid and uid(rig) != node
     assert rig.find(PODS, "web-0", PLACE) is None
-    assert "deletes its Node" in rig.told()
+    assert "deleting its Node" in rig.told()
 
 
 STAGES: dict[str, Callable[[Rig], bool]] = {

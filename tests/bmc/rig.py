@@ -21,7 +21,7 @@ from tests.bmc import chassis
 from tests.bmc.webhook import CONFIGURATIONS, lay_webhook
 from tests.harness.cluster import token_of
 from tests.harness.controlplane import RealCluster
-from tests.harness.eventually import eventually
+from tests.harness.eventually import HANGS_SECONDS, eventually
 from tests.leader.access.people import pp_leader
 
 Json = dict[str, Any]
@@ -237,18 +237,18 @@ class Rig:
     # The API, as an administrator.
 
     def find(self, kind: Any, name: str, namespace: str | None = None) -> Json | None:
-        reply = self._session.get(self.cluster.server + kind.path(namespace, name), timeout=10)
+        reply = self._session.get(self.cluster.server + kind.path(namespace, name), timeout=HANGS_SECONDS)
         assert reply.status_code in (200, 404), reply.text
         found: Json = reply.json()
         return found if reply.ok else None
 
     def items(self, kind: Any) -> list[Json]:
-        found: list[Json] = self._session.get(self.cluster.server + kind.path(), timeout=10).json()["items"]
+        found: list[Json] = self._session.get(self.cluster.server + kind.path(), timeout=HANGS_SECONDS).json()["items"]
         return found
 
     def create(self, kind: Any, body: Json, namespace: str | None = None) -> None:
         body = {"apiVersion": kind.api_version, "kind": kind.kind, **body}
-        reply = self._session.post(self.cluster.server + kind.path(namespace), json=body, timeout=10)
+        reply = self._session.post(self.cluster.server + kind.path(namespace), json=body, timeout=HANGS_SECONDS)
         assert reply.ok, reply.text
 
     def patch(
@@ -256,5 +256,5 @@ class Rig:
     ) -> None:
         path = kind.path(namespace, name, subresource)
         headers = {"Content-Type": "application/merge-patch+json"}
-        reply = self._session.patch(self.cluster.server + path, json=change, headers=headers, timeout=10)
+        reply = self._session.patch(self.cluster.server + path, json=change, headers=headers, timeout=HANGS_SECONDS)
         assert reply.ok, reply.text

@@ -1,4 +1,4 @@
-"""Where the keys of a TOML document stand, and what becomes of text that is none."""
+"""Where the keys of a TOML document stand, and what happens to text that is none."""
 
 from __future__ import annotations
 

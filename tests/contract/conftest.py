@@ -39,7 +39,7 @@ def kubeconfig_of(cluster: Cluster) -> Callable[[str], Kubeconfig]:
 
 
 class Clients(dict[str, ApiClient]):
-    """One client a user, made when it is first asked for."""
+    """One client a user, made when it is first used."""
 
     def __init__(self, kubeconfig_of: Callable[[str], Kubeconfig]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Objects that belong to others: what becomes of them when their owners are deleted, where controllers run."""
+"""Objects that belong to others: what happens to them when their owners are deleted, where controllers run."""
 
 from __future__ import annotations
 

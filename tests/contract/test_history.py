@@ -1,4 +1,4 @@
-"""What the server has forgotten is answered with 410, and the client begins anew."""
+"""What the server has forgotten is answered with 410, and the client begins again."""
 
 from __future__ import annotations
 

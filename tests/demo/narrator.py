@@ -43,12 +43,12 @@ class Narrator:
     def scene(self, title: str) -> None:
         self._print(f"\n{self._in_colour(1, title)}", scene=title)
 
-    def say(self, role: Role, who: str, line: str, at: float | None = None) -> None:
-        """`at` is when it happened, if not now."""
+    def say(self, role: Role, who: str, line: str, at: float | None = None, **fields: object) -> None:
+        """`at` is when it happened, if not now; a program reads the further fields, too."""
         seconds = self.seconds(at)
         words = textwrap.wrap(line, max(40, shutil.get_terminal_size((120, 0)).columns - MARGIN))
         text = f"{seconds:5.1f} s  {self._in_colour(COLOURS[role], f'{who:<18}')}  " + f"\n{' ' * MARGIN}".join(words)
-        self._print(text, role=role.value, who=who, line=line, seconds=seconds)
+        self._print(text, role=role.value, who=who, line=line, **{"seconds": seconds, **fields})
 
     def end(self, happened: bool, words: str) -> None:
         """Whether all of it happened, and what is left to say."""

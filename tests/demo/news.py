@@ -18,7 +18,7 @@ from tests.harness.bed.record import Event
 Said = tuple[float, Role, str, str]
 """When, as what, who, what."""
 LANDMARKS = {Message.STATE_CHANGED.value, Message.GATE_OPENED.value}
-"""What is told of agents that are not the victim's; five full journals would be too much to read."""
+"""What is shown of agents that are not the victim's; five full journals would be too much to read."""
 
 
 class News:

@@ -32,7 +32,7 @@ class Workload:
         self._api.create(PODS, {"metadata": {"name": POD}, "spec": spec}, NAMESPACE)
         held = {"attacher": "demo", "nodeName": host.name, "source": {"persistentVolumeName": VOLUME}}
         self._api.create(VOLUME_ATTACHMENTS, {"metadata": {"name": VOLUME}, "spec": held})
-        self._copies.append((host.name, subprocess.Popen(host.command("sleep", "infinity"))))
+        self._copies.append((host.name, subprocess.Popen(host.command("sleep", "infinity"), start_new_session=True)))
         self._api.patch(PODS.path(NAMESPACE, POD, "status"), {"status": {"phase": "Running"}})
 
     def play(self, change: Change) -> None:

@@ -1,4 +1,4 @@
-"""What becomes of the dependents of a deleted object."""
+"""The dependents of a deleted object."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.kubeconfig import load
 from pp_hostd.kube.resources import CONFIG_MAPS
 from tests.harness.embedded import EmbeddedCluster
-from tests.harness.eventually import eventually
+from tests.harness.eventually import HANGS_SECONDS, eventually
 
 FILES = ("cert", "key", "client-ca", "users")
 
@@ -47,7 +47,9 @@ def test_closing_leaves_nothing_behind() -> None:
 def test_a_file_that_is_missing_is_told_without_a_traceback(missing: str) -> None:
     with EmbeddedCluster.start() as cluster:
         (cluster.directory / missing).unlink()
-        result = subprocess.run(arguments(cluster.directory), capture_output=True, text=True, timeout=30, check=False)
+        result = subprocess.run(
+            arguments(cluster.directory), capture_output=True, text=True, timeout=HANGS_SECONDS, check=False
+        )
     assert result.returncode == 1
     assert str(cluster.directory / missing) in result.stderr and "Traceback" not in result.stderr
 
@@ -56,6 +58,6 @@ def test_a_port_that_is_taken_is_told_without_a_traceback() -> None:
     with EmbeddedCluster.start() as cluster:
         port = cluster.server.rpartition(":")[2]
         command = [*arguments(cluster.directory), f"--port={port}"]
-        result = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        result = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_SECONDS, check=False)
     assert result.returncode == 1
     assert port in result.stderr and "Traceback" not in result.stderr

@@ -140,7 +140,7 @@ def _port(keyring: Keyring) -> HttpPort:
 
 
 async def fuzz(inputs: int, seed: int) -> Outcomes:
-    """What became of so many inputs."""
+    """The outcome of so many inputs."""
     fuzzer = Fuzzer(seed)
     for number in range(inputs):
         if number % 2:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import socket
-from base64 import b64encode
+from base64 import b64decode, b64encode
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import requests
 import yaml
 
-from pp_hostd.leader.access.definitions import definitions
+from pp_hostd.leader.requests.remediation_objects.definitions import definitions
 from tests.harness.build import binaries
 from tests.harness.cluster import KNOWN_USERS, READER_RULES, Cluster, token_of
-from tests.harness.eventually import eventually
+from tests.harness.eventually import HANGS_SECONDS, eventually
 from tests.harness.pki import LOOPBACK, CertificateAuthority, Issued, key_pem, new_key
 from tests.harness.supervise import Supervisor
 
@@ -218,9 +219,9 @@ class RealCluster(Cluster):
     def remove_definition(self, name: str) -> None:
         """As `kubectl delete crd` does: the API server deletes all objects of that kind first."""
         path = f"{self.server}{CRD_PATH}/{name}"
-        reply = self._admin.delete(path, timeout=10)
+        reply = self._admin.delete(path, timeout=HANGS_SECONDS)
         assert reply.status_code == 200, reply.text
-        eventually(lambda: self._admin.get(path, timeout=10).status_code == 404, f"{name} is deleted")
+        eventually(lambda: self._admin.get(path, timeout=HANGS_SECONDS).status_code == 404, f"{name} is deleted")
 
     def restore_definition(self, name: str) -> None:
         """The kind is served again, and has no objects."""
@@ -234,22 +235,33 @@ class RealCluster(Cluster):
     def _is_served(self, definition: dict[str, Any]) -> bool:
         spec = definition["spec"]
         path = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
-        return self._admin.get(self.server + path, timeout=10).status_code == 200
+        return self._admin.get(self.server + path, timeout=HANGS_SECONDS).status_code == 200
 
     def get(self, path: str) -> dict[str, Any]:
         """As an administrator does."""
-        found: dict[str, Any] = self._admin.get(self.server + path, timeout=10).json()
+        found: dict[str, Any] = self._admin.get(self.server + path, timeout=HANGS_SECONDS).json()
         return found
 
     def create(self, path: str, obj: dict[str, Any]) -> None:
         """As an administrator does."""
-        reply = self._admin.post(self.server + path, json=obj, timeout=10)
+        reply = self._admin.post(self.server + path, json=obj, timeout=HANGS_SECONDS)
         if reply.status_code != 201:
             raise RuntimeError(f"creating {obj['metadata']['name']} at {path}: {reply.status_code} {reply.text}")
 
+    def stored(self) -> frozenset[str]:
+        """Returns etcd's key of each object."""
+        every = {"key": b64encode(b"/registry/").decode(), "range_end": b64encode(b"/registry0").decode()}
+        found = self._ask_etcd("range", {**every, "keys_only": True})
+        return frozenset(b64decode(each["key"]).decode() for each in found["kvs"])
+
+    def forget(self, keys: Iterable[str]) -> None:
+        """Remove these objects at once, whatever finalizers they have."""
+        for key in keys:
+            self._ask_etcd("deleterange", {"key": b64encode(key.encode()).decode()})
+
     def _ask_etcd(self, call: str, request: dict[str, Any]) -> Any:
         """One call of etcd's HTTP gateway, where keys and values are base64."""
-        reply = self._admin.post(f"{self._etcd}/v3/kv/{call}", json=request, timeout=10)
+        reply = self._admin.post(f"{self._etcd}/v3/kv/{call}", json=request, timeout=HANGS_SECONDS)
         if reply.status_code != 200:
             raise RuntimeError(f"etcd's {call}: {reply.status_code} {reply.text}")
         return reply.json()

@@ -12,7 +12,7 @@ from typing import Any
 import requests
 
 from tests.harness.cluster import KNOWN_USERS, READER_RULES, Cluster, token_of
-from tests.harness.eventually import eventually
+from tests.harness.eventually import HANGS_SECONDS, eventually
 from tests.harness.pki import LOOPBACK, CertificateAuthority
 from tests.harness.supervise import Supervisor
 
@@ -46,10 +46,13 @@ class EmbeddedCluster(Cluster):
             session.trust_env = False
             session.verify = str(self.ca_file)
             session.headers["Authorization"] = f"Bearer {token_of('admin')}"
-            version = session.get(url, timeout=5).json()["metadata"]["resourceVersion"]
+            version = session.get(url, timeout=HANGS_SECONDS).json()["metadata"]["resourceVersion"]
             exactly = {"resourceVersion": version, "resourceVersionMatch": "Exact"}
             os.kill(self.pid, signal.SIGUSR1)
-            eventually(lambda: session.get(url, params=exactly, timeout=5).status_code == 410, "the past is forgotten")
+            eventually(
+                lambda: session.get(url, params=exactly, timeout=HANGS_SECONDS).status_code == 410,
+                "the past is forgotten",
+            )
 
     @property
     def pid(self) -> int:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Callable, TypeVar
 
 Found = TypeVar("Found")
+HANGS_SECONDS = 300.0
+"""A program or a server that takes so long hangs: on a machine that moves, it takes seconds."""
 MOST_FOLD = 4
 """A machine that stands still makes a deadline longer, at most so many times."""
 

@@ -11,13 +11,14 @@ import requests
 
 from pp_hostd.kube.resources import Resource
 from tests.harness.cluster import Cluster, token_of
+from tests.harness.eventually import HANGS_SECONDS
 
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Change:
-    """One write, as a watch tells of it."""
+    """One write, as a watch reports it."""
 
     kind: Resource
     type: str
@@ -59,7 +60,7 @@ class Past:
                 yield Change(kind, event["type"], event["object"])
 
     def _get(self, kind: Resource, **query: str) -> requests.Response:
-        reply = self._session.get(self._server + kind.path(), params=query, timeout=10, stream=True)
+        reply = self._session.get(self._server + kind.path(), params=query, timeout=HANGS_SECONDS, stream=True)
         reply.raise_for_status()
         return reply
 

@@ -59,7 +59,7 @@ def dial(kubeconfig: Kubeconfig) -> Iterator[Dial]:
 
 
 async def outcome_of(client: ApiClient) -> Outcome | None:
-    """What became of a read: an outcome, or None if all went well."""
+    """The outcome of a read, or None if all went well."""
     try:
         await client.get(NODES, "worker")
     except ApiError as error:

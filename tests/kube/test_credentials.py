@@ -12,6 +12,7 @@ from typing import Callable
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
+from freezegun import freeze_time
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -81,8 +82,8 @@ def test_a_path_that_no_file_can_have_is_named(files: Files) -> None:
 
 
 def test_an_expired_certificate_is_named_with_its_date_and_the_hosts_clock(files: Files) -> None:
-    with pytest.raises(KubeconfigError) as caught:
-        Credentials(files.kubeconfig, wallclock=lambda: 4102444800)
+    with freeze_time("2100-01-01"), pytest.raises(KubeconfigError) as caught:
+        Credentials(files.kubeconfig)
     ends = expiry((files.directory / "client-certificate").read_text())
     assert caught.value.message.endswith(f": the client certificate expired at {ends:%Y-%m-%d %H:%M:%S}Z")
     assert caught.value.hint.startswith("This host's clock says 2100-01-01 00:00:00Z.")
@@ -177,10 +178,8 @@ def test_a_renewed_pair_that_can_not_be_read_is_told_and_left_alone(files: Files
 
 
 def test_an_ended_certificate_is_told_with_the_command_that_gives_another(files: Files) -> None:
-    issued = AUTHORITY.issue("system:node:worker-7", valid_seconds=60)
-    files.write("client-certificate", issued.cert_pem)
-    files.write("client-key", issued.key_pem)
-    with pytest.raises(KubeconfigError) as caught:
+    files.rotate("system:node:worker-7")
+    with freeze_time("2100-01-01"), pytest.raises(KubeconfigError) as caught:
         Credentials(files.kubeconfig)
     assert "an administrator renews it with `pp-leader enroll worker-7`" in caught.value.hint
 

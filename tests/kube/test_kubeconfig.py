@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from pp_hostd.errors import UserError
 from pp_hostd.kube.credentials import Credentials
 from pp_hostd.kube.kubeconfig import KubeconfigError, endpoint, load
 from pp_hostd.model.endpoint import Endpoint
+from tests.harness.examples import tries
 
 SOME_BYTES = b"anything"
 SOME_BASE64 = b64encode(SOME_BYTES).decode()
@@ -253,7 +254,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
 
 
 # Reading YAML takes a process each time, so there are fewer examples than usual.
-FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = tries(25, suppress_health_check=[HealthCheck.too_slow])
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from(["here", "a\0b"])
 ANYTHING = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3), max_leaves=5

@@ -1,4 +1,4 @@
-"""A watch outlives whatever its server does: every interruption is told, and it goes on where it was or begins anew."""
+"""A watch outlives whatever its server does: every interruption is reported, and it resumes or begins again."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ SNAPSHOT, NEWS = (Snapshot, "10"), (ChangeKind.ADDED, 11)
 
 
 def asked(port: Trouble) -> list[str]:
-    """What was asked for, in order: `list`, or the version that a watch was to begin with."""
+    """The requests, in order: `list`, or the version that a watch was to begin with."""
     queries = [parse_qs(urlsplit(seen.target).query) for seen in port.requests]
     return [query["resourceVersion"][0] if "watch" in query else "list" for query in queries]
 

@@ -5,16 +5,23 @@ from __future__ import annotations
 import asyncio
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, Callable
 
 from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.outcome import ApiError
 from pp_hostd.kube.resources import CONFIG_MAPS, NODES, Resource
 from pp_hostd.leader.apply import Apply
-from pp_hostd.leader.observe import Kind
+from pp_hostd.leader.steps.port import (
+    CONFIG_MAP,
+    MACHINE,
+    NODE,
+    Kind,
+    LeaderStep,
+    StepEnded,
+    StepNews,
+)
 from pp_hostd.model.backup import Backup, back_up
 from pp_hostd.model.keys import NAMESPACE
-from pp_hostd.model.remedy import Remedy, RemedyEnded, RemedyNews
 from pp_hostd.model.settings import Api, Settings
 from pp_hostd.model.settings import Leader as LeaderSettings
 from pp_hostd.model.written import Written
@@ -25,11 +32,17 @@ from tests.peers.talk import KEYRING
 LEADER_HOST = "leader-host"
 
 
-class Hands:
+class Actuators:
     """`news` is all that was told, `shown` what the observer was asked to wait for; while `blind` it sees nothing."""
 
-    def __init__(self, home: Home, client: ApiClient | None = None, settings: Settings | None = None) -> None:
-        self.news: list[RemedyNews] = []
+    def __init__(
+        self,
+        home: Home,
+        client: ApiClient | None = None,
+        settings: Settings | None = None,
+        clock: Callable[[], float] = boottime,
+    ) -> None:
+        self.news: list[StepNews] = []
         self.shown: list[tuple[Kind, str, str | None]] = []
         self.acting_until_at = math.inf
         self.blind = False
@@ -42,7 +55,7 @@ class Hands:
             KEYRING,
             self,
             lambda: self.acting_until_at,
-            boottime,
+            clock,
             lambda: SINCE,
             self._resign,
             self.news.append,
@@ -53,23 +66,23 @@ class Hands:
         self.shown.append((kind, name, version_before))
         return not self.blind and await self._version(kind, name) != version_before
 
-    async def do(self, remedy: Remedy, node: str = "worker") -> RemedyEnded:
+    async def do(self, remedy: LeaderStep, node: str = "worker") -> StepEnded:
         """Take this step to its end."""
         before = len(self.news)
         self.apply.start(node, remedy)
         assert self.news[before:] == []
-        await until(lambda: any(isinstance(each, RemedyEnded) for each in self.news[before:]), "the step has ended")
+        await until(lambda: any(isinstance(each, StepEnded) for each in self.news[before:]), "the step has ended")
         ended = self.news[-1]
-        assert isinstance(ended, RemedyEnded)
-        assert (ended.node, ended.remedy) == (node, remedy)
-        assert not any(isinstance(each, RemedyEnded) for each in self.news[before:-1])
+        assert isinstance(ended, StepEnded)
+        assert (ended.node, ended.step) == (node, remedy)
+        assert not any(isinstance(each, StepEnded) for each in self.news[before:-1])
         return ended
 
-    async def done(self, remedy: Remedy) -> None:
-        ended = await self.do(remedy)
+    async def done(self, remedy: LeaderStep, node: str = "worker") -> None:
+        ended = await self.do(remedy, node)
         assert (ended.written, ended.sentence) == (Written.DONE, "")
 
-    async def refused(self, remedy: Remedy) -> str:
+    async def refused(self, remedy: LeaderStep) -> str:
         """A conflict, and the sentence that tells it."""
         ended = await self.do(remedy)
         assert ended.written is Written.CONFLICT, ended.sentence
@@ -83,9 +96,9 @@ class Hands:
     async def _version(self, kind: Kind, name: str) -> str | None:
         namespace, _, name = name.rpartition("/")
         where: dict[Kind, tuple[Resource, str | None]] = {
-            Kind.NODES: (NODES, None),
-            Kind.MACHINES: (self._home.kind, namespace or None),
-            Kind.CONFIG_MAPS: (CONFIG_MAPS, NAMESPACE),
+            NODE: (NODES, None),
+            MACHINE: (self._home.kind, namespace or None),
+            CONFIG_MAP: (CONFIG_MAPS, NAMESPACE),
         }
         resource, home = where[kind]
         found = await read(self._home.client, resource, name, home)

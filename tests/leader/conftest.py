@@ -12,12 +12,14 @@ from tests.contract.conftest import (
     unique,
 )
 from tests.kube.conftest import dial, identity, kubeconfig, trouble
+from tests.leader.power.clusters import clusters
 
 __all__ = [
     "client",
     "client_of",
     "clients",
     "cluster",
+    "clusters",
     "create_namespace",
     "dial",
     "embedded_cluster",

@@ -27,8 +27,9 @@ from tests.contract.objects import annotate, sample
 from tests.harness.cluster import Cluster
 from tests.harness.controlplane import RealCluster
 from tests.harness.embedded import EmbeddedCluster
-from tests.harness.eventually import eventually
+from tests.harness.eventually import HANGS_SECONDS, eventually
 from tests.leader.access.attempts import Attempt, World
+from tests.leader.forked import pp_leader
 
 PP_LEADER = Path(sys.executable).with_name("pp-leader")
 ENVIRONMENT = {"LC_ALL": "C", "COLUMNS": "80", "HOME": "/nonexistent", "SUDO_USER": "eve"}
@@ -59,15 +60,7 @@ class Desk:
 
     def run(self, *arguments: str) -> Said:
         """Without a terminal."""
-        done = subprocess.run(
-            self._command(arguments),
-            stdin=subprocess.DEVNULL,
-            env=ENVIRONMENT,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = pp_leader(*arguments, "--kubeconfig", self.kubeconfig, environment=ENVIRONMENT)
         assert "Traceback" not in done.stderr, done.stderr
         return Said(done.returncode, done.stdout, done.stderr)
 
@@ -160,7 +153,7 @@ class Dialogue:
         return self._end()
 
     def _end(self) -> Said:
-        output, complaint = self.process.communicate(timeout=30)
+        output, complaint = self.process.communicate(timeout=HANGS_SECONDS)
         return Said(self.process.returncode, (self.heard + output).decode(), complaint.decode())
 
 

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import pytest
 
+from pp_hostd.leader.remedies.poison_pill.steps import AskPeers, Condemn
+from pp_hostd.leader.steps.config_maps import SpendBudget
+from pp_hostd.leader.steps.inspection import Inspect
+from pp_hostd.leader.steps.machines import Clear
+from pp_hostd.leader.steps.nodes import Cordon, DeleteNode, DropBackup, MarkFreeing, Recreate, StoreBackup, Uncordon
+from pp_hostd.leader.steps.port import LeaderStep
+from pp_hostd.leader.steps.workloads import FreeWorkloads
 from pp_hostd.model.promise import GateKind
-from pp_hostd.model.remedy import (
-    AskPeers,
-    Clear,
-    Condemn,
-    Cordon,
-    DeleteNode,
-    DropBackup,
-    FreeWorkloads,
-    Inspect,
-    MarkFreeing,
-    Recreate,
-    Remedy,
-    SpendBudget,
-    StoreBackup,
-    Uncordon,
-)
 from pp_hostd.model.settings import Leader, Settings
 from tests.leader.virtual_host import World
 
-CERTAIN: list[type[Remedy]] = [SpendBudget, Inspect, StoreBackup, Cordon, Condemn, Inspect, AskPeers, AskPeers, Inspect]
+CERTAIN: list[type[LeaderStep]] = [
+    SpendBudget,
+    Inspect,
+    StoreBackup,
+    Cordon,
+    Condemn,
+    Inspect,
+    AskPeers,
+    AskPeers,
+    Inspect,
+]
 BY_DELETION = [*CERTAIN, StoreBackup, DeleteNode, FreeWorkloads, Recreate, Clear, DropBackup]
 BY_MARKER = [*CERTAIN, MarkFreeing, FreeWorkloads, Clear, Uncordon, DropBackup]
 KINDS = pytest.mark.parametrize("machines", ["openshift", "node"])

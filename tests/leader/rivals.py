@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Callable
 
-from pp_hostd.model.candidacy import Candidacy, Exchange
 from pp_hostd.model.lease import GIVEN_UP_SECONDS, Lease
+from pp_hostd.model.lease_rules import Candidacy, Exchange
 
 Action = Callable[[], None]
 ROUNDING_SECONDS = 1e-6

@@ -11,20 +11,28 @@ import pytest
 from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.kubeconfig import Kubeconfig
 from pp_hostd.kube.resources import LEASES, NAMESPACES, NODES, Resource
-from pp_hostd.leader.observe import Kind
+from pp_hostd.leader.remedies.poison_pill.steps import Condemn
+from pp_hostd.leader.steps.inspection import Inspect
+from pp_hostd.leader.steps.machines import Clear
+from pp_hostd.leader.steps.port import (
+    MACHINE,
+    Inspected,
+    Inspection,
+    LeaderStep,
+    StepEnded,
+)
 from pp_hostd.model.backup import back_up
 from pp_hostd.model.condemnation import Condemned, NotRequested, parse_condemnation
 from pp_hostd.model.keys import AGENT, CONDEMNED, EXTERNAL_REMEDIATION
 from pp_hostd.model.machine import parse_machine
 from pp_hostd.model.observed import parse_node_seen
 from pp_hostd.model.record import Unreadable
-from pp_hostd.model.remedy import Clear, Condemn, Inspect, Inspected, Inspection, Remedy, RemedyEnded
 from pp_hostd.model.written import Written
 from tests.agent.objects import KINDS, SINCE, Home, boottime
 from tests.contract.objects import annotate, uid_of, version_of
-from tests.leader.applying import Hands, read
+from tests.leader.applying import Actuators, read
 
-Step = Callable[[str, Json], Remedy]
+Step = Callable[[str, Json], LeaderStep]
 STEPS: dict[str, Step] = {
     "condemn": lambda subject, machine: Condemn(subject, uid_of(machine), version_of(machine), 7),
     "clear": lambda subject, machine: Clear(subject, uid_of(machine), version_of(machine), 7),
@@ -38,74 +46,78 @@ def home(request: pytest.FixtureRequest, client: ApiClient, namespace: str) -> H
 
 
 @pytest.fixture
-def hands(home: Home) -> Hands:
-    return Hands(home)
+def actuators(home: Home) -> Actuators:
+    return Actuators(home)
 
 
 async def machine_of(home: Home, name: str) -> Json:
     return await home.client.get(home.kind, name, namespace=home.where)
 
 
-async def test_a_machine_is_condemned_and_cleared_and_its_id_stays(home: Home, hands: Hands, unique: str) -> None:
+async def test_a_machine_is_condemned_and_cleared_and_its_id_stays(
+    home: Home, actuators: Actuators, unique: str
+) -> None:
     subject, machine = home.subject(unique), await home.enrol(unique)
-    await hands.done(STEPS["condemn"](subject, machine))
+    await actuators.done(STEPS["condemn"](subject, machine))
     condemned = await machine_of(home, unique)
     assert parse_condemnation(condemned["metadata"]) == Condemned(7, SINCE)
     assert condemned["metadata"]["labels"][CONDEMNED] == ""
-    await hands.done(STEPS["clear"](subject, condemned))
+    await actuators.done(STEPS["clear"](subject, condemned))
     assert parse_condemnation((await machine_of(home, unique))["metadata"]) == NotRequested(7)
-    assert hands.shown == [(Kind.MACHINES, subject, version_of(each)) for each in (machine, condemned)]
+    assert actuators.shown == [(MACHINE, subject, version_of(each)) for each in (machine, condemned)]
 
 
 @every_step
 async def test_a_machine_that_has_changed_since_is_a_conflict(
-    home: Home, hands: Hands, unique: str, step: Step
+    home: Home, actuators: Actuators, unique: str, step: Step
 ) -> None:
     machine = await home.enrol(unique)
     changed = await home.client.patch(home.kind, unique, annotate(note="new"), namespace=home.where)
-    assert await hands.refused(step(home.subject(unique), machine))
+    assert await actuators.refused(step(home.subject(unique), machine))
     assert await machine_of(home, unique) == changed
 
 
 @every_step
-async def test_another_machine_of_that_name_is_a_conflict(home: Home, hands: Hands, unique: str, step: Step) -> None:
+async def test_another_machine_of_that_name_is_a_conflict(
+    home: Home, actuators: Actuators, unique: str, step: Step
+) -> None:
     machine = await home.enrol(unique)
     foreign = {"metadata": {**machine["metadata"], "uid": "00000000-0000-4000-8000-000000000000"}}
-    assert await hands.refused(step(home.subject(unique), foreign))
+    assert await actuators.refused(step(home.subject(unique), foreign))
     assert await machine_of(home, unique) == machine
 
 
 @every_step
-async def test_a_machine_that_is_gone_is_a_conflict(home: Home, hands: Hands, unique: str, step: Step) -> None:
+async def test_a_machine_that_is_gone_is_a_conflict(home: Home, actuators: Actuators, unique: str, step: Step) -> None:
     machine = await home.enrol(unique)
     await home.client.delete(home.kind, unique, namespace=home.where)
-    assert "not found" in await hands.refused(step(home.subject(unique), machine))
+    assert "not found" in await actuators.refused(step(home.subject(unique), machine))
 
 
-async def inspection(hands: Hands, home: Home, name: str) -> Inspection:
+async def inspection(actuators: Actuators, home: Home, name: str) -> Inspection:
     before = boottime()
-    await hands.done(Inspect(home.subject(name), name))
-    inspected = hands.news[-2]
+    await actuators.done(Inspect(home.subject(name), name), name)
+    inspected = actuators.news[-2]
     assert isinstance(inspected, Inspected) and inspected.node == name
     assert before < inspected.inspection.began_at < inspected.inspection.ended_at < boottime()
     return inspected.inspection
 
 
-async def failure(hands: Hands, home: Home, name: str) -> str:
+async def failure(actuators: Actuators, home: Home, name: str) -> str:
     """Of an inspection that found nothing."""
-    ended = await hands.do(Inspect(home.subject(name), name))
-    assert (ended.written, hands.news) == (Written.NOT_DONE, [ended])
+    ended = await actuators.do(Inspect(home.subject(name), name))
+    assert (ended.written, actuators.news) == (Written.NOT_DONE, [ended])
     return ended.sentence
 
 
 async def test_an_inspection_shows_machine_node_backup_and_the_kubelet_s_lease(
-    home: Home, hands: Hands, unique: str
+    home: Home, actuators: Actuators, unique: str
 ) -> None:
     await home.enrol(unique)
     await home.condemn(unique, 12)
     for renewed in ("2026-03-01T12:00:00.000000Z", "2026-03-01T12:00:10.000000Z"):
         await renew_lease(home.client, unique, renewed)
-        found = await inspection(hands, home, unique)
+        found = await inspection(actuators, home, unique)
         node = await home.client.get(NODES, unique)
         assert found.machine == parse_machine(await machine_of(home, unique))
         assert found.node == parse_node_seen(node, home.machines)
@@ -121,23 +133,27 @@ async def renew_lease(client: ApiClient, name: str, renewed: str) -> None:
     await client.patch(LEASES, name, {"spec": {"renewTime": renewed}}, namespace="kube-node-lease")
 
 
-async def test_an_inspection_says_what_does_not_exist(home: Home, hands: Hands, unique: str) -> None:
-    found = await inspection(hands, home, unique)
+async def test_an_inspection_says_what_does_not_exist(home: Home, actuators: Actuators, unique: str) -> None:
+    found = await inspection(actuators, home, unique)
     assert (found.machine, found.node, found.backup, found.kubelet_renewed) == (None, None, None, "")
 
 
-async def test_of_a_machine_that_is_not_condemned_no_backup_is_made(home: Home, hands: Hands, unique: str) -> None:
+async def test_of_a_machine_that_is_not_condemned_no_backup_is_made(
+    home: Home, actuators: Actuators, unique: str
+) -> None:
     await home.enrol(unique)
-    found = await inspection(hands, home, unique)
+    found = await inspection(actuators, home, unique)
     assert found.machine is not None and found.node is not None
     assert found.backup is None
 
 
-async def test_a_condemnation_that_contradicts_itself_is_shown_as_such(home: Home, hands: Hands, unique: str) -> None:
+async def test_a_condemnation_that_contradicts_itself_is_shown_as_such(
+    home: Home, actuators: Actuators, unique: str
+) -> None:
     await home.enrol(unique)
     without_id = {"metadata": {"annotations": {EXTERNAL_REMEDIATION: "2026-03-01T12:00:00Z"}}}
     await home.client.patch(home.kind, unique, without_id, namespace=home.where)
-    found = await inspection(hands, home, unique)
+    found = await inspection(actuators, home, unique)
     assert found.machine is not None
     assert isinstance(found.machine.condemnation, Unreadable)
 
@@ -146,7 +162,7 @@ async def test_whoever_may_not_read_finds_nothing_out(
     home: Home, client_of: Callable[[str], ApiClient], unique: str
 ) -> None:
     await home.enrol(unique)
-    assert "forbidden" in await failure(Hands(home, client_of("nobody")), home, unique)
+    assert "forbidden" in await failure(Actuators(home, client_of("nobody")), home, unique)
 
 
 class Eventful(ApiClient):
@@ -173,7 +189,7 @@ async def test_what_cannot_be_read_is_a_failure(home: Home, eventful: Eventful, 
 
     eventful.after = garbles
     await home.enrol(unique)
-    sentence = await failure(Hands(home, eventful), home, unique)
+    sentence = await failure(Actuators(home, eventful), home, unique)
     assert sentence.startswith(f"reading {home.subject(unique)}: the machine is unreadable: resourceVersion")
 
 
@@ -183,7 +199,7 @@ async def test_a_machine_from_elsewhere_is_a_failure(home: Home, eventful: Event
 
     eventful.after = moves
     await home.enrol(unique)
-    sentence = await failure(Hands(home, eventful), home, unique)
+    sentence = await failure(Actuators(home, eventful), home, unique)
     assert sentence == f"reading {home.subject(unique)}: the reply is elsewhere/{unique}"
 
 
@@ -196,15 +212,15 @@ async def test_where_nodes_are_the_machines_both_are_seen_in_one_state(
     eventful.after = changes
     home = Home(client, "node", namespace)
     await home.enrol(unique)
-    found = await inspection(Hands(home, eventful), home, unique)
+    found = await inspection(Actuators(home, eventful), home, unique)
     assert found.machine is not None and found.node is not None
     assert found.machine.resource_version == found.node.node.resource_version
 
 
-async def test_a_garbled_promise_does_not_hide_the_node(home: Home, hands: Hands, unique: str) -> None:
+async def test_a_garbled_promise_does_not_hide_the_node(home: Home, actuators: Actuators, unique: str) -> None:
     await home.enrol(unique)
     await home.client.patch(NODES, unique, annotate(**{AGENT: "garbage"}))
-    found = await inspection(hands, home, unique)
+    found = await inspection(actuators, home, unique)
     assert found.node is not None
     assert isinstance(found.node.node.agent, Unreadable)
-    assert isinstance(hands.news[-1], RemedyEnded)
+    assert isinstance(actuators.news[-1], StepEnded)

@@ -15,16 +15,17 @@ from pp_hostd.agent.witness import ReadOutcome, Witness
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.kubeconfig import Kubeconfig
 from pp_hostd.leader.ask import MAX_OPEN
+from pp_hostd.leader.remedies.poison_pill.steps import AskPeers
+from pp_hostd.leader.steps.port import Acknowledged, NotAcknowledged
 from pp_hostd.model.condemnation import Condemned
 from pp_hostd.model.machine import Machine
-from pp_hostd.model.remedy import Acknowledged, AskPeers, NotAcknowledged
 from pp_hostd.model.roster import Member
 from pp_hostd.model.settings import Peers, Settings
 from pp_hostd.model.written import Written
 from pp_hostd.peers.message import MachineReference
 from pp_hostd.service.http_port import LIMITS, HttpPort
 from tests.agent.objects import SINCE, Home, boottime, until
-from tests.leader.applying import Hands
+from tests.leader.applying import Actuators
 from tests.peers.talk import KEYRING, healthy_read
 
 
@@ -55,20 +56,20 @@ async def peers_that(*reads: Read, machines: str = "node") -> AsyncIterator[int]
         yield port
 
 
-def asking(kubeconfig: Kubeconfig, port: int, round_seconds: float = 20.0) -> Hands:
+def asking(kubeconfig: Kubeconfig, port: int, round_seconds: float = 20.0) -> Actuators:
     client = ApiClient(kubeconfig, deadline_seconds=1.0)  # nobody asks the API here
-    return Hands(Home(client, "node", ""), settings=Settings(peers=Peers(port=port, round_seconds=round_seconds)))
+    return Actuators(Home(client, "node", ""), settings=Settings(peers=Peers(port=port, round_seconds=round_seconds)))
 
 
 @pytest.mark.parametrize(("machines", "subject"), [("openshift", "metal/worker"), ("node", "worker")])
 async def test_each_peer_is_told_once_with_what_it_said(kubeconfig: Kubeconfig, machines: str, subject: str) -> None:
     before = boottime()
     async with peers_that(condemned_read, healthy_read, another_machine, machines=machines) as port:
-        hands = asking(kubeconfig, port)
-        ended = await hands.do(AskPeers(subject, "uid", tuple(map(peer, range(4)))))  # nobody listens at the last
+        actuators = asking(kubeconfig, port)
+        ended = await actuators.do(AskPeers(subject, "uid", tuple(map(peer, range(4)))))  # nobody listens at the last
     assert (ended.written, ended.sentence) == (Written.DONE, "")
-    told = {each.peer: each for each in hands.news if isinstance(each, (Acknowledged, NotAcknowledged))}
-    assert len(told) == len(hands.news) - 1 == 4
+    told = {each.peer: each for each in actuators.news if isinstance(each, (Acknowledged, NotAcknowledged))}
+    assert len(told) == len(actuators.news) - 1 == 4
     assert all(each.node == "worker" and before < each.asked_at < boottime() for each in told.values())
     yes = told["peer-0"]
     assert isinstance(yes, Acknowledged)
@@ -83,10 +84,10 @@ async def test_each_peer_is_told_once_with_what_it_said(kubeconfig: Kubeconfig, 
 
 async def test_an_answer_with_another_key_is_none(kubeconfig: Kubeconfig) -> None:
     async with peers_that(condemned_read) as port:
-        hands = asking(kubeconfig, port)
-        hands.apply.keyring = replace(KEYRING, keys=(b"x" * 32,))
-        await hands.done(AskPeers("worker", "uid", (peer(0),)))
-    [said, _] = hands.news
+        actuators = asking(kubeconfig, port)
+        actuators.apply.keyring = replace(KEYRING, keys=(b"x" * 32,))
+        await actuators.done(AskPeers("worker", "uid", (peer(0),)))
+    [said, _] = actuators.news
     assert isinstance(said, NotAcknowledged)
     assert not said.answered
     assert "403" in said.sentence
@@ -95,14 +96,14 @@ async def test_an_answer_with_another_key_is_none(kubeconfig: Kubeconfig) -> Non
 async def test_a_peer_that_is_silent_lets_its_time_pass_and_so_many_are_asked_at_once(kubeconfig: Kubeconfig) -> None:
     connected: list[asyncio.StreamWriter] = []
     server = await asyncio.start_server(lambda _reader, writer: connected.append(writer), "127.0.0.1", 0)
-    hands = asking(kubeconfig, server.sockets[0].getsockname()[1], round_seconds=1.0)
+    actuators = asking(kubeconfig, server.sockets[0].getsockname()[1], round_seconds=1.0)
     many = tuple(replace(peer(0), name=f"peer-{number}", address="127.0.0.1") for number in range(MAX_OPEN + 6))
-    hands.apply.start("worker", AskPeers("worker", "uid", many))
+    actuators.apply.start("worker", AskPeers("worker", "uid", many))
     await until(lambda: len(connected) == MAX_OPEN, "as many are asked as may be at once")
-    assert hands.news == []
-    await until(lambda: len(hands.news) == len(many) + 1, "all were asked, and the step has ended")
+    assert actuators.news == []
+    await until(lambda: len(actuators.news) == len(many) + 1, "all were asked, and the step has ended")
     assert len(connected) == len(many)
-    assert all(isinstance(each, NotAcknowledged) and not each.answered for each in hands.news[:-1])
+    assert all(isinstance(each, NotAcknowledged) and not each.answered for each in actuators.news[:-1])
     for writer in connected:
         writer.transport.abort()
     server.close()

@@ -20,7 +20,7 @@ from pp_hostd.model.keys import (
     backup_name,
 )
 from tests.contract.objects import annotate, pod, sample, uid_of
-from tests.leader.in_office import ADDRESSES, InOffice, in_office
+from tests.leader.in_term import ADDRESSES, InOffice, in_term
 
 TIME = "2026-03-01T12:00:00Z"
 
@@ -40,7 +40,7 @@ TIME = "2026-03-01T12:00:00Z"
 )
 @pytest.mark.parametrize("machines", ["openshift", "cluster-api", "node"])
 async def test_a_condemnation_that_is_garbage_condemns_nobody(machines: str, annotations: dict[str, str]) -> None:
-    async with in_office(machines) as leader:
+    async with in_term(machines) as leader:
         await leader.promise("worker-1", await leader.node("worker-1"))
         await leader.annotate_machine("worker-1", **annotations)
         told = "the condemnation is unreadable", "pp-leader absolve worker-1"
@@ -60,7 +60,7 @@ async def test_a_condemnation_that_is_garbage_condemns_nobody(machines: str, ann
     ],
 )
 async def test_a_mark_on_a_node_that_is_garbage_is_told_of_and_means_nothing(key: str, told: tuple[str, ...]) -> None:
-    async with in_office("openshift") as leader:
+    async with in_term("openshift") as leader:
         await leader.node("worker-1")
         await leader.annotate_node("worker-1", **{key: "garbage"})
         await leader.request("worker-1")
@@ -70,7 +70,7 @@ async def test_a_mark_on_a_node_that_is_garbage_is_told_of_and_means_nothing(key
 
 @pytest.mark.parametrize("asked_for", [True, False])
 async def test_a_promise_of_absurd_timeouts_is_none(asked_for: bool) -> None:
-    async with in_office("openshift") as leader:
+    async with in_term("openshift") as leader:
         await leader.promise("worker-1", await leader.node("worker-1"), self_timeout_seconds=1e9)
         told = "the agent's record is unreadable: T is 1000000000.0, not 1 to 3600 seconds"
         if asked_for:
@@ -84,7 +84,7 @@ async def test_a_promise_of_absurd_timeouts_is_none(asked_for: bool) -> None:
 
 
 async def test_a_machine_without_a_node_is_not_condemned() -> None:
-    async with in_office("openshift") as leader:
+    async with in_term("openshift") as leader:
         await leader.home.create_machine("worker-1", node=None)
         await leader.request("worker-1")
         told = "has no nodeRef", f"remove {EXTERNAL_REMEDIATION}"
@@ -92,7 +92,7 @@ async def test_a_machine_without_a_node_is_not_condemned() -> None:
 
 
 async def test_a_node_whose_machine_has_no_node_is_in_no_roster_until_it_has_one() -> None:
-    async with in_office("openshift") as leader:
+    async with in_term("openshift") as leader:
         await leader.client.create(NODES, sample(NODES, "worker-1", annotations=leader.home.names_machine("worker-1")))
         await leader.client.patch(NODES, "worker-1", ADDRESSES, subresource="status")
         await leader.home.create_machine("worker-1", node=None)
@@ -104,7 +104,7 @@ async def test_a_node_whose_machine_has_no_node_is_in_no_roster_until_it_has_one
 
 
 async def test_a_machine_whose_node_has_no_possible_name_counts_as_missing() -> None:
-    async with in_office("openshift") as leader:
+    async with in_term("openshift") as leader:
         await leader.home.enrol("good")
         await leader.home.create_machine("worker-1", node="Worker_1")
         await leader.request("worker-1")
@@ -114,7 +114,7 @@ async def test_a_machine_whose_node_has_no_possible_name_counts_as_missing() -> 
 
 @pytest.mark.parametrize("namespace", ["metal", "elsewhere"])
 async def test_a_second_machine_for_a_node_is_not_condemned(namespace: str) -> None:
-    async with in_office("openshift") as leader:
+    async with in_term("openshift") as leader:
         await leader.promise("worker-1", await leader.node("worker-1"))
         second = replace(leader.home, namespace=namespace)
         await second.create_machine("second", node="worker-1")
@@ -127,7 +127,7 @@ async def test_a_second_machine_for_a_node_is_not_condemned(namespace: str) -> N
 
 
 async def test_a_node_that_names_a_machine_of_another_namespace_is_in_no_roster() -> None:
-    async with in_office("openshift") as leader:
+    async with in_term("openshift") as leader:
         await leader.home.enrol("worker-1")
         await leader.client.patch(NODES, "worker-1", ADDRESSES, subresource="status")
         await leader.annotate_node("worker-1", **{"machine.openshift.io/machine": "elsewhere/worker-1"})
@@ -139,7 +139,7 @@ async def test_a_node_that_names_a_machine_of_another_namespace_is_in_no_roster(
 
 
 async def test_a_node_without_an_address_is_in_no_roster_until_it_has_one() -> None:
-    async with in_office("openshift") as leader:
+    async with in_term("openshift") as leader:
         await leader.node("worker-1", addressed=False)
         await leader.warned(NODES, "worker-1", "not in the roster", "InternalIP", "kubelet")
         await leader.request("worker-1")
@@ -150,7 +150,7 @@ async def test_a_node_without_an_address_is_in_no_roster_until_it_has_one() -> N
 
 
 async def test_an_enrolled_node_that_does_not_exist_is_told_of_under_its_name() -> None:
-    async with in_office("node") as leader:
+    async with in_term("node") as leader:
         await leader.enrol("worker-7")
         await leader.warned(NODES, "worker-7", "there is no such Node", "pp-leader unenroll worker-7")
 
@@ -170,7 +170,7 @@ async def store_backup(leader: InOffice, text: str) -> None:
 @pytest.mark.parametrize("missing", [True, False])
 @pytest.mark.parametrize("text", ["{", Backup("another", "uid", 7, {}, {}, {}).render()], ids=["garbage", "another's"])
 async def test_a_backup_that_is_corrupt_restores_and_frees_nothing(text: str, missing: bool) -> None:
-    async with in_office("node") as leader:
+    async with in_term("node") as leader:
         await leader.node("worker-1")
         await bear_workload(leader)
         if missing:
@@ -183,17 +183,17 @@ async def test_a_backup_that_is_corrupt_restores_and_frees_nothing(text: str, mi
 
 
 async def test_a_backup_of_another_uid_gives_the_node_what_it_lacks_and_frees_nothing() -> None:
-    async with in_office("openshift") as leader:
+    async with in_term("openshift") as leader:
         await leader.node("worker-1")
         await bear_workload(leader)
         before = await leader.client.get(NODES, "worker-1")
         backup = Backup("worker-1", "another-uid", 7, {"rack": "4"}, {}, {"providerID": "metal3://another"})
         await store_backup(leader, backup.render())
-        await leader.told(NODES, "worker-1", "nothing more is to be done")
+        await leader.told(NODES, "worker-1", "nothing is left to do")
         after = await leader.client.get(NODES, "worker-1")
         assert (uid_of(after), after["spec"]) == (uid_of(before), before["spec"])
         assert after["metadata"]["labels"]["rack"] == "4"
-        assert "completes the Node that came back" in [
+        assert "completing the Node that came back" in [
             event["message"] for event in await leader.events(NODES, "worker-1")
         ]
         await leader.client.get(PODS, "workload", namespace="metal")
@@ -204,7 +204,7 @@ async def test_a_backup_of_another_uid_gives_the_node_what_it_lacks_and_frees_no
 
 
 async def test_what_stays_wrong_is_told_once_and_not_at_every_turn() -> None:
-    async with in_office("openshift") as leader:
+    async with in_term("openshift") as leader:
         await leader.node("worker-1", addressed=False)
         await leader.promise("worker-1", await leader.client.get(NODES, "worker-1"), self_timeout_seconds=1e9)
         for name in ("worker-2", "worker-3"):  # each is a turn of its own at least

@@ -60,10 +60,10 @@ def test_a_request_is_made_and_taken_back_and_the_last_id_stays(any_desk: Desk, 
     assert "44 s after that" in condemned.prose
     assert target.condemnation() == Requested(6)
     [event] = [each for each in _events(target) if each["reason"] == "Requested"]
-    assert event["message"] == "eve asks for its remediation: it smokes"
+    assert event["message"] == "eve requests its remediation: it smokes"
     absolved = target.run("absolve")
     assert (absolved.code, absolved.complaint) == (0, "")
-    assert "the leader undoes" in absolved.prose
+    assert "The leader undoes" in absolved.prose
     assert "Now nobody leads" in absolved.prose
     assert target.condemnation() == NotRequested(6)
 
@@ -77,7 +77,7 @@ def _events(target: Target) -> list[Json]:
 
 def test_who_is_asked_for_or_condemned_already_needs_nothing_more(target: Target) -> None:
     states: list[tuple[Condemnation, str]] = [
-        (Requested(7), "asked for already"),
+        (Requested(7), "requested already"),
         (Condemned(7, WHEN), "condemned since 2026-03-01"),
     ]
     for state, told in states:

@@ -1,4 +1,4 @@
-"""`pp-leader confirm-dead`: a person's word, bound to the boot that they vouched for, after a request."""
+"""`pp-leader confirm-dead`: a person's word, bound to the boot that they confirmed dead, after a request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from pp_hostd.errors import UserError
 from pp_hostd.kube.resources import KUBELET_LEASES, LEASES, NAMESPACES, NODES
 from pp_hostd.leader.commands.administrator import Administrator
-from pp_hostd.leader.commands.confirm_dead import vouch
+from pp_hostd.leader.commands.confirm_dead import store
 from pp_hostd.model.condemnation import NotRequested, Requested, parse_condemnation
 from pp_hostd.model.confirmation import Confirmation, parse_confirmation
 from pp_hostd.model.keys import AGENT, CONFIRMED_DEAD
@@ -73,7 +73,7 @@ def test_a_word_about_a_boot_that_is_over_is_not_written(desk: Desk, name: str) 
     assert isinstance(before, Node)
     desk.annotate(name, **{AGENT: GateClosed("boot-2", GateKind.HOLD).render()})
     with closing(Administrator(desk.kubeconfig)) as administrator, pytest.raises(UserError, match="booted again"):
-        vouch(administrator, before, Confirmation("eve", WHEN, "boot-1"))
+        store(administrator, before, Confirmation("eve", WHEN, "boot-1"))
     assert CONFIRMED_DEAD not in annotations_of(desk.world, NODES, name)
 
 

@@ -26,7 +26,7 @@ from pp_hostd.peers.keys import load_keyring
 from tests.contract.objects import sample
 from tests.harness.build import binaries
 from tests.harness.controlplane import RealCluster
-from tests.harness.eventually import eventually
+from tests.harness.eventually import HANGS_SECONDS, eventually
 from tests.leader.access.attempts import Attempt
 from tests.leader.access.people import pp_leader
 from tests.leader.desk import Desk, Said
@@ -68,7 +68,7 @@ def enrolled(desk: Desk) -> Json:
 
 def kubectl(kubeconfig: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [str(binaries() / "kubectl"), "--kubeconfig", str(kubeconfig), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=HANGS_SECONDS, check=False)
 
 
 def refused(said: Said, *, because: str) -> None:

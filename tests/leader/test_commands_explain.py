@@ -14,17 +14,18 @@ from pp_hostd.kube.resources import NODES, OPENSHIFT_MACHINES
 from pp_hostd.leader.commands.explain import explained
 from pp_hostd.leader.commands.host import Host
 from pp_hostd.leader.commands.leadership import Leadership
+from pp_hostd.leader.remedies.power_cycle.bare_metal_host import BareMetalHost, PowerRequest
+from pp_hostd.leader.remedies.power_cycle.hosts import HostsSeen
 from pp_hostd.model.backup import Backup
-from pp_hostd.model.bare_metal_host import BareMetalHost, PowerRequest
 from pp_hostd.model.condemnation import Condemnation, Condemned, NotRequested, Requested
 from pp_hostd.model.confirmation import Confirmation
 from pp_hostd.model.control import Control, Maintenance, Pause
 from pp_hostd.model.keys import BACKUP_KEY, backup_name
 from pp_hostd.model.leader_status import CourseTold, LeaderStatus
 from pp_hostd.model.machine import Machine
-from pp_hostd.model.machine_host import HostReference, MachineHost
+from pp_hostd.model.machine_details import HostReference, MachineDetails
 from pp_hostd.model.node import Node
-from pp_hostd.model.observed import BackupSeen, HostsSeen, NodeSeen, Observed, RosterSeen
+from pp_hostd.model.observed import BackupSeen, NodeSeen, Observed, RosterSeen
 from pp_hostd.model.promise import AgentRecord, Armed, Committed, GateClosed, GateKind, WatchdogKind, Withdrawn
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Member, Roster
@@ -61,15 +62,15 @@ def condemned(condemnation: Condemnation | Unreadable) -> Host:
 
 METAL = BareMetalHost("metal", "m", "host-uid", "3", True, True, False, "", None, (), "", "", "")
 OWN = Machine("default", "w", "uid-1", "5", NotRequested(0), "w")
-STANDS_ON = MachineHost(HostReference("metal/m", "host-uid"))
+STANDS_ON = MachineDetails(HostReference("metal/m", "host-uid"))
 
 
-def on_metal(found: BareMetalHost | None = METAL, stands_on: MachineHost = STANDS_ON) -> Host:
+def on_metal(found: BareMetalHost | None = METAL, stands_on: MachineDetails = STANDS_ON) -> Host:
     """A Machine's host, where power cycles are on, and no agent."""
     seen = {} if found is None else {"metal/m": found}
     hosts = HostsSeen(seen, {"host-uid": "metal/m"}, ("metal/m",) if found and found.request else ())
     node = replace(SEEN, node=replace(NODE, agent=None), subject="default/w")
-    observed = replace(OBSERVED, nodes={"w": node}, enrolled=frozenset(), hosts=hosts)
+    observed = replace(OBSERVED, nodes={"w": node}, enrolled=frozenset(), parts={HostsSeen: hosts})
     settings = Settings(power=Power(cycle=True), api=Api(machines="openshift"))
     return Host("w", settings, node, "default/w", OWN, OPENSHIFT_MACHINES, observed, stands_on)
 
@@ -77,7 +78,7 @@ def on_metal(found: BareMetalHost | None = METAL, stands_on: MachineHost = STAND
 BACKUP = {"w": BackupSeen(Backup("w", "uid-0", 7, {}, {}, {}), "4")}
 BROKEN = {"w": BackupSeen(Unreadable("the backup", "it is not JSON"), "4")}
 CASES = {
-    "a node that is well": (HOST, "nobody asks for its remediation", "44 s after that"),
+    "a node that is well": (HOST, "no remediation is requested", "44 s after that"),
     "a longer safe time": (
         replace(HOST, settings=Settings(leader=replace(Settings().leader, safe_time_seconds=90))),
         "90 s after that",
@@ -98,7 +99,7 @@ CASES = {
     ),
     "a host that is not there": (on_metal(None), "should stand on BareMetalHost metal/m, and there is none"),
     "a host that nobody can make out": (
-        on_metal(stands_on=MachineHost(Unreadable("the machine's host", "spec.providerID is not text"))),
+        on_metal(stands_on=MachineDetails(Unreadable("the machine's host", "spec.providerID is not text"))),
         "Its host is not known",
     ),
     "a node that is not enrolled": (host(enrolled=frozenset()), "pp-leader enroll w", "does nothing about it yet"),
@@ -112,12 +113,12 @@ CASES = {
     "a closed gate": (stating(GateClosed("boot-2", GateKind.HOLD)), "nothing was started", "without a wait"),
     "a decision to reset": (stating(Committed(PROMISE, 7)), "decided to reset itself, for condemnation 7"),
     "garbage": (stating(Unreadable("the agent's record", "it is not JSON")), "can't be relied on"),
-    "a request": (condemned(Requested(6)), "its remediation is asked for", "pp-leader absolve w"),
+    "a request": (condemned(Requested(6)), "its remediation is requested", "pp-leader absolve w"),
     "a condemnation": (condemned(Condemned(7, WHEN)), "condemned since 2026-03-01T12:00:00Z, under id 7"),
     "one that was lifted": (condemned(NotRequested(7)), "its last condemnation was 7"),
     "one in doubt": (condemned(Unreadable("the condemnation", "it is odd")), "in doubt: the condemnation"),
     "no machine": (host(machine=None), "not known: there is no Node w", "does nothing"),
-    "a cordon": (host(replace(SEEN, node=replace(NODE, tainted=True))), "cordoned by the leader"),
+    "a cordon": (host(replace(SEEN, node=replace(NODE, tainted=True))), "The leader has cordoned it"),
     "a person's word": (host(replace(SEEN, confirmed=Confirmation("eve", WHEN, "boot-1"))), "eve has confirmed"),
     "a pause of all": (host(control=Control(Pause("eve", WHEN, "lunch"), None)), "paused by eve", "pp-leader resume"),
     "a pause of one": (host(replace(SEEN, paused=True)), "pp-leader resume --node w"),
@@ -126,9 +127,9 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_each_thing_that_matters_is_said(case: tuple[Any, ...]) -> None:
-    subject, *told = case
+@pytest.mark.parametrize("memory", CASES.values(), ids=CASES)
+def test_each_thing_that_matters_is_said(memory: tuple[Any, ...]) -> None:
+    subject, *told = memory
     sentences = explained(subject, NOBODY, WHEN)
     text = " ".join(sentences)
     for words in told:
@@ -138,7 +139,7 @@ def test_each_thing_that_matters_is_said(case: tuple[Any, ...]) -> None:
 
 def test_of_a_node_that_is_well_nothing_is_said_that_is_not_so() -> None:
     text = " ".join(explained(HOST, LEADING, WHEN))
-    for words in ("condemned since", "paused", "missing", "backup", "cordoned by", "not enrolled", "confirm"):
+    for words in ("condemned since", "paused", "missing", "backup", "has cordoned", "not enrolled", "confirm"):
         assert words not in text
 
 
@@ -150,7 +151,7 @@ def test_what_the_leader_does_is_told_with_when_it_goes_on() -> None:
 def test_what_a_leader_that_is_gone_said_is_told_as_such() -> None:
     text = " ".join(explained(condemned(Condemned(7, WHEN)), replace(LEADING, idle_seconds=60.0), WHEN))
     assert "nobody leads, it seems" in text
-    assert "The last leader said of it: half of 4 nodes know." in text
+    assert "The last leader said about it: half of 4 nodes know." in text
 
 
 def test_the_command_reads_it_all_from_the_cluster(desk: Desk) -> None:

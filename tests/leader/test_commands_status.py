@@ -40,7 +40,7 @@ def hold_lease(desk: Desk, holder: str = "control-1", ago_seconds: float = 0) ->
 
 
 def say(desk: Desk, status: LeaderStatus) -> None:
-    history = render_history([Told(WHEN, "worker-1", "condemning", "cordons its Node")])
+    history = render_history([Told(WHEN, "worker-1", "condemning", "cordoning its Node")])
     desk.store("leader", {"status": status.render(), "history": history})
 
 
@@ -55,7 +55,7 @@ def test_where_nobody_ever_led_that_is_all_there_is_to_say(desk: Desk) -> None:
 def test_the_leader_and_every_course_are_shown(desk: Desk) -> None:
     hold_lease(desk)
     due = now() + timedelta(seconds=600)
-    say(desk, replace(STATUS, courses=(replace(WAITING, due_wallclock=due), REFUSED)))
+    say(desk, replace(STATUS, next_actions=(replace(WAITING, due_wallclock=due), REFUSED)))
     said = desk.run("status")
     assert (said.code, said.complaint) == (0, "")
     for shown in (
@@ -63,7 +63,7 @@ def test_the_leader_and_every_course_are_shown(desk: Desk) -> None:
         "mode enforce roster version 7, 4 nodes",
         "budget 2 of 3 remediations may still begin (leader.resets_per_hour) trouble the API is slow",
         "worker-1 waiting 2026-03-01T12:00:00Z half of 4 nodes know (due in ",
-        "worker-2 held back 2026-03-01T12:00:00Z its agent has promised nothing (it does not go on by itself)",
+        "worker-2 held back 2026-03-01T12:00:00Z its agent has promised nothing (blocked: needs an operator)",
     ):
         assert shown in said.prose
     left = re.search(r"due in (\d+) s", said.prose)
@@ -74,9 +74,9 @@ def test_the_leader_and_every_course_are_shown(desk: Desk) -> None:
 
 def test_with_nothing_to_do_it_says_so(desk: Desk) -> None:
     hold_lease(desk)
-    say(desk, replace(STATUS, trouble="", courses=()))
+    say(desk, replace(STATUS, trouble="", next_actions=()))
     said = desk.run("status")
-    assert "Nobody is asked for or condemned." in said.output
+    assert "No remediation is requested or running." in said.output
     assert "trouble" not in said.output
 
 
@@ -103,7 +103,7 @@ def test_who_has_paused_it_is_shown(desk: Desk) -> None:
     desk.store("control", {"paused": Pause("eve", WHEN, "we move house").render()})
     assert "paused by eve since 2026-03-01T12:00:00Z: we move house" in desk.run("status").prose
     desk.store("control", {"paused": "garbage"})
-    assert "nobody is condemned or freed" in desk.run("status").prose
+    assert "the leader condemns and frees no node" in desk.run("status").prose
 
 
 def test_json_tells_the_same(desk: Desk) -> None:
@@ -113,7 +113,7 @@ def test_json_tells_the_same(desk: Desk) -> None:
     answer = json.loads(said.output)
     assert (said.code, answer["leads"], answer["holder"], answer["paused"]) == (0, True, "control-1", None)
     assert answer["renewed_seconds_ago"] < 15
-    assert [course["node"] for course in answer["status"]["courses"]] == ["worker-1", "worker-2"]
+    assert [next_action["node"] for next_action in answer["status"]["courses"]] == ["worker-1", "worker-2"]
 
 
 def test_what_can_not_be_read_is_told(desk: Desk) -> None:
@@ -133,7 +133,7 @@ def test_the_history_is_a_line_for_each_thing_done(desk: Desk) -> None:
         "2026-03-01T12:00:00Z",
         "worker-1",
         "condemning",
-        "cordons its Node",
+        "cordoning its Node",
     ]
     [line] = json.loads(desk.run("history", "--json").output)
     assert (line["when"], line["node"]) == ("2026-03-01T12:00:00Z", "worker-1")

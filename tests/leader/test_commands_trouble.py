@@ -18,6 +18,7 @@ import pytest
 
 from pp_hostd.leader.commands.waiting import Overdue, at_most
 from tests.harness.cluster import write_kubeconfig
+from tests.harness.eventually import HANGS_SECONDS
 from tests.harness.misbehaviour import AFTER_TLS, BEFORE_TLS, Client, Over, behave
 from tests.harness.trouble import TroubleServer
 from tests.leader.desk import ENVIRONMENT, PP_LEADER
@@ -113,7 +114,7 @@ def at(trouble: TroubleServer, tmp_path: Path) -> Iterator[Trouble]:
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     with process:
-        output, complaint = process.communicate(timeout=60)
+        output, complaint = process.communicate(timeout=HANGS_SECONDS)
     assert "Traceback" not in complaint, complaint
     return process.returncode, output, complaint
 
@@ -135,15 +136,31 @@ def test_however_the_api_fails_a_command_ends_and_says_which_api_it_was(at: Trou
         assert ("has not answered within 15 s" in complaint) is (behaviour in HANGS), (behaviour, complaint)
 
 
-def test_who_sits_at_a_terminal_is_told_what_is_waited_for_and_can_end_it(at: Trouble) -> None:
+def interrupted(at: Trouble) -> tuple[int, str]:
+    """How a command ends, and what it said: a person interrupts it once it says that it waits."""
     outer, inner = pty.openpty()
-    with at.start("status", "silent", stderr=inner) as process:
+    with at.start("status", "silent", stderr=inner) as process, open(outer, "rb", buffering=0) as terminal:
         os.close(inner)
-        heard = os.read(outer, 4096).decode()
-        assert heard.startswith("Waiting for http://127.0.0.1:")
+        said = terminal.read(4096) or b""
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 130
-    os.close(outer)
+        code = process.wait(timeout=HANGS_SECONDS)
+        with contextlib.suppress(OSError):  # nothing more, and nobody at the other end
+            said += terminal.read(4096) or b""
+    return code, said.decode()
+
+
+def test_who_sits_at_a_terminal_is_told_what_is_waited_for_and_can_end_it(at: Trouble) -> None:
+    code, said = interrupted(at)
+    assert said.startswith("Waiting for http://127.0.0.1:")
+    assert (code, "has not answered" in said) == (130, False)
+
+
+def test_a_time_that_ends_while_an_interrupt_unwinds_does_not_replace_it() -> None:
+    with pytest.raises(KeyboardInterrupt), at_most(0, "nobody"):
+        try:
+            raise KeyboardInterrupt
+        finally:
+            signal.raise_signal(signal.SIGALRM)
 
 
 @pytest.fixture
@@ -167,7 +184,7 @@ def test_a_time_that_is_over_ends_what_hangs_and_gives_an_alarm_of_others_back(l
 @pytest.mark.parametrize("wait", ["nan", "inf", "-1", "soon", "86401"])
 def test_a_wait_without_an_end_is_refused(wait: str) -> None:
     command = [str(PP_LEADER), "enroll", "one", f"--wait={wait}"]
-    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=HANGS_SECONDS, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert f"{wait!a} is no number of seconds from 0 to 86400" in done.stderr
 
@@ -177,6 +194,6 @@ def test_a_server_that_is_no_url_is_refused(tmp_path: Path, server: str) -> None
     path = write_kubeconfig(tmp_path / "kubeconfig", "SERVER", b"", token="t")
     path.write_text(path.read_text().replace("SERVER", server))
     command = [str(PP_LEADER), "status", "--kubeconfig", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=HANGS_SECONDS, check=False)
     assert (done.returncode, done.stderr.count("its server is ")) == (2, 1)
     assert "Warning" not in done.stderr

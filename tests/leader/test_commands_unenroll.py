@@ -17,7 +17,7 @@ from pp_hostd.model.keys import AGENT, CONDEMNATION_ID, CORDONED, ENROLLED, FREE
 from pp_hostd.model.lease import LEASE, renewed_spec
 from pp_hostd.model.promise import Armed, Committed, GateClosed, GateKind, WatchdogKind, Withdrawn
 from pp_hostd.model.roster import Member, Roster
-from tests.harness.eventually import eventually
+from tests.harness.eventually import HANGS_SECONDS, eventually
 from tests.leader.access.attempts import Attempt
 from tests.leader.desk import ENVIRONMENT, PP_LEADER, WHEN, Desk, Said, annotations_of, desk
 
@@ -92,7 +92,7 @@ def test_it_waits_for_the_host_and_then_for_the_leader(desk: Desk, name: str) ->
         eventually(lambda: not is_enrolled(desk, name), "it is no longer enrolled")
         assert AGENT in annotations_of(desk.world, NODES, name)
         write_roster(desk, Member(name, None, "192.0.2.1", uid, 3, 4))  # as it was until now
-        output, _ = process.communicate(timeout=30)
+        output, _ = process.communicate(timeout=HANGS_SECONDS)
         assert (process.returncode, f"{name} is out" in output) == (0, True)
     assert AGENT not in annotations_of(desk.world, NODES, name)
 
@@ -101,8 +101,8 @@ def test_a_host_that_is_asked_for_meanwhile_is_kept(desk: Desk, name: str) -> No
     with waiting(desk, name, "--wait", "30") as process:
         asked = Requested(0).render()
         mark(desk, name, {**asked, "annotations": {**asked["annotations"], AGENT: WITHDRAWN}})
-        _, complaint = process.communicate(timeout=30)
-        assert (process.returncode, "is asked for already" in complaint) == (2, True)
+        _, complaint = process.communicate(timeout=HANGS_SECONDS)
+        assert (process.returncode, "is requested already" in complaint) == (2, True)
     assert is_enrolled(desk, name)
 
 
@@ -146,7 +146,7 @@ def test_while_the_roster_lists_it_it_is_not_out(desk: Desk, withdrawn: str, lea
 
 def test_what_the_leader_has_begun_is_not_left_halfway(desk: Desk, withdrawn: str) -> None:
     for metadata, reason in (
-        (Requested(0).render(), "is asked for already"),
+        (Requested(0).render(), "is requested already"),
         (Condemned(7, WHEN).render(), "is condemned since"),
         ({**NotRequested(7).render(), "annotations": {FREEING: "7"}}, "are being freed"),
     ):

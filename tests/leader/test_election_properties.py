@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 from itertools import chain, repeat
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from pp_hostd.model.candidacy import PERIOD_PART, TERM_PART
 from pp_hostd.model.lease import GIVEN_UP_SECONDS
+from pp_hostd.model.lease_rules import PERIOD_PART, TERM_PART
+from tests.harness.examples import tries
 from tests.leader.rivals import Fate, Rival, World, disturb
 
 DURATION_SECONDS = 10.0
@@ -30,7 +31,7 @@ def rivals_in(world: World, rates: list[float], offsets: list[float], durations:
     return [Rival(world, f"rival-{number}", *clock_and_duration) for number, clock_and_duration in given]
 
 
-@settings(max_examples=400, deadline=None)
+@tries(400)
 @given(fates, rates, offsets, disturbances, resignations)
 def test_two_never_act_at_the_same_true_time(
     fates: list[Fate],
@@ -49,7 +50,7 @@ def test_two_never_act_at_the_same_true_time(
     assert not list(world.overlaps())
 
 
-@settings(max_examples=200, deadline=None)
+@tries(200)
 @given(fates, rates, offsets, st.lists(st.floats(5.0, 40.0), min_size=3, max_size=3))
 def test_two_with_different_settings_never_act_at_the_same_true_time(
     fates: list[Fate], rates: list[float], offsets: list[float], durations: list[float]
@@ -61,7 +62,7 @@ def test_two_with_different_settings_never_act_at_the_same_true_time(
     assert not list(world.overlaps())
 
 
-@settings(max_examples=50, deadline=None)
+@tries(50)
 @given(rates, offsets, st.floats(20.0, 100.0))
 def test_with_an_api_that_answers_one_acts_all_the_time_also_after_one_was_stopped_for_good(
     rates: list[float], offsets: list[float], stopped: float

@@ -32,7 +32,7 @@ async def told_of(client: ApiClient, uid: str, namespace: str) -> list[Json]:
 
 async def test_an_event_names_its_machine_and_says_why(client: ApiClient, about: About, namespace: str) -> None:
     events = Events(client, lambda: SINCE)
-    await events.event(about, "Condemned", "it was asked for", warning=True)
+    await events.event(about, "Condemned", "it was requested", warning=True)
     [event] = await told_of(client, about.uid, namespace)
     assert event["involvedObject"] == {
         "apiVersion": "machine.openshift.io/v1beta1",
@@ -41,7 +41,7 @@ async def test_an_event_names_its_machine_and_says_why(client: ApiClient, about:
         "name": "worker",
         "uid": about.uid,
     }
-    assert (event["reason"], event["message"], event["type"]) == ("Condemned", "it was asked for", "Warning")
+    assert (event["reason"], event["message"], event["type"]) == ("Condemned", "it was requested", "Warning")
     assert (event["source"], event["count"]) == ({"component": "pp-leader"}, 1)
     assert event["firstTimestamp"] == event["lastTimestamp"] == "2026-03-01T12:00:00Z"
     assert events.lost == 0
@@ -59,14 +59,14 @@ async def test_the_same_event_once_more_counts_up_and_another_stands_beside_it(
 ) -> None:
     times = iter([SINCE, SINCE + timedelta(seconds=60), SINCE + timedelta(seconds=61)])
     events = Events(client, lambda: next(times))
-    for sentence in ("it was asked for", "it was asked for", "it was asked for again"):
+    for sentence in ("it was requested", "it was requested", "it was requested again"):
         await events.event(about, "Condemned", sentence, warning=True)
     found = {each["message"]: each for each in await told_of(client, about.uid, namespace)}
     assert {message: each["count"] for message, each in found.items()} == {
-        "it was asked for": 2,
-        "it was asked for again": 1,
+        "it was requested": 2,
+        "it was requested again": 1,
     }
-    repeated = found["it was asked for"]
+    repeated = found["it was requested"]
     assert (repeated["firstTimestamp"], repeated["lastTimestamp"]) == ("2026-03-01T12:00:00Z", "2026-03-01T12:01:00Z")
 
 
@@ -78,7 +78,7 @@ async def test_a_long_sentence_is_cut(client: ApiClient, about: About, namespace
 
 async def test_an_event_that_cannot_be_written_is_counted(client_of: Callable[[str], ApiClient], about: About) -> None:
     events = Events(client_of("nobody"), lambda: SINCE)
-    await events.event(about, "Condemned", "it was asked for", warning=True)
+    await events.event(about, "Condemned", "it was requested", warning=True)
     assert events.lost == 1
 
 

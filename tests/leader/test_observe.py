@@ -11,7 +11,11 @@ import pytest
 from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.kubeconfig import Kubeconfig
 from pp_hostd.kube.resources import NODES
-from pp_hostd.leader.observe import Kind, Observer
+from pp_hostd.leader.observe import Observer
+from pp_hostd.leader.steps.port import (
+    MACHINE,
+    NODE,
+)
 from pp_hostd.model.condemnation import Condemned, NotRequested
 from pp_hostd.model.keys import EXTERNAL_REMEDIATION, FREEING
 from pp_hostd.model.observed import MachineSeen, NodeSeen
@@ -210,20 +214,20 @@ async def test_a_write_is_waited_for_until_it_is_seen(home: Home, unique: str) -
     async with looking(home, unique) as seen:
         subject, version = home.subject(unique), version_of(machine)
         condemned = await home.condemn(unique)
-        assert await seen.observer.shows(Kind.MACHINES, subject, version, HANG_SECONDS)
+        assert await seen.observer.shows(MACHINE, subject, version, HANG_SECONDS)
         assert seen.requested
-        assert not await seen.observer.shows(Kind.MACHINES, subject, version_of(condemned), 0.05)
+        assert not await seen.observer.shows(MACHINE, subject, version_of(condemned), 0.05)
         await home.client.delete(home.kind, unique, namespace=home.where)
-        assert await seen.observer.shows(Kind.MACHINES, subject, version_of(condemned), HANG_SECONDS)
+        assert await seen.observer.shows(MACHINE, subject, version_of(condemned), HANG_SECONDS)
         assert subject not in seen.observer.observed.machines
-        assert not await seen.observer.shows(Kind.MACHINES, subject, None, 0.05)
+        assert not await seen.observer.shows(MACHINE, subject, None, 0.05)
 
 
 async def test_an_older_version_than_the_one_that_was_read_is_no_effect_of_a_write(home: Home, unique: str) -> None:
     await home.enrol(unique)
     async with looking(home, unique) as seen:
         later = str(int(seen.node.node.resource_version) + 1_000_000)
-        assert not await seen.observer.shows(Kind.NODES, unique, later, 0.05)
+        assert not await seen.observer.shows(NODE, unique, later, 0.05)
 
 
 async def test_whoever_may_not_list_is_never_ready_and_told_why(home: Home, client_of: ClientOf) -> None:

@@ -1,4 +1,4 @@
-"""A watch that had to begin anew has seen nothing without a gap; our ConfigMaps are watched like the rest."""
+"""A watch that had to begin again has seen nothing without a gap; our ConfigMaps are watched like the rest."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ import pytest
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.kubeconfig import load
 from pp_hostd.kube.resources import CONFIG_MAPS
-from pp_hostd.leader.observe import MAX_TOLD, Kind, Observer
+from pp_hostd.leader.observe import Observer
+from pp_hostd.leader.steps.port import (
+    CONFIG_MAP,
+)
+from pp_hostd.leader.watches import MAX_TOLD
 from pp_hostd.model.keys import ENROLLED, LEADER, NAMESPACE
 from tests.agent.objects import HANG_SECONDS, KINDS, Home, create_our_namespace, running, until
 from tests.contract.objects import version_of
@@ -60,10 +64,10 @@ async def test_our_config_maps_are_seen_but_not_what_the_leader_says_of_itself(o
         await client.create(CONFIG_MAPS, {"metadata": {"name": LEADER}}, namespace=NAMESPACE)
         enrolled = {"metadata": {"name": ENROLLED}, "data": {"worker-1": "{}"}}
         created = await client.create(CONFIG_MAPS, enrolled, namespace=NAMESPACE)
-        assert await observer.shows(Kind.CONFIG_MAPS, ENROLLED, None, HANG_SECONDS)
+        assert await observer.shows(CONFIG_MAP, ENROLLED, None, HANG_SECONDS)
         assert events == [{"worker-1"}]
         await client.delete(CONFIG_MAPS, ENROLLED, namespace=NAMESPACE)
-        assert await observer.shows(Kind.CONFIG_MAPS, ENROLLED, version_of(created), HANG_SECONDS)
+        assert await observer.shows(CONFIG_MAP, ENROLLED, version_of(created), HANG_SECONDS)
         assert events == [{"worker-1"}, frozenset()]
     client.close()
 

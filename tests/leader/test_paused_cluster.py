@@ -10,14 +10,18 @@ import pytest
 from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.resources import BARE_METAL_HOSTS, CAPI_CLUSTERS
 from pp_hostd.leader.observe import Observer
-from pp_hostd.model.bare_metal_host import PowerRequest
+from pp_hostd.leader.remedies.power_cycle.bare_metal_host import PowerRequest
+from pp_hostd.leader.remedies.power_cycle.steps import SwitchOff
+from pp_hostd.leader.requests.remediation_objects.remediation import METAL3, POISON_PILL, Phase
+from pp_hostd.leader.requests.remediation_objects.steps import AskFor, HandToOwner
+from pp_hostd.leader.steps.inspection import Inspect
+from pp_hostd.leader.steps.machines import DeleteMachine
+from pp_hostd.leader.steps.nodes import DeleteNode
 from pp_hostd.model.keys import CLUSTER_NAME, PAUSED_MACHINE
-from pp_hostd.model.remediation import METAL3, POISON_PILL, Phase
-from pp_hostd.model.remedy import AskFor, DeleteMachine, DeleteNode, HandToOwner, Inspect, SwitchOff
 from pp_hostd.model.written import Written
 from tests.agent.objects import Home, running, until
 from tests.contract.objects import sample, uid_of, version_of
-from tests.leader.applying import Hands, read
+from tests.leader.applying import Actuators, read
 from tests.leader.external.asked import AskedWorld
 from tests.leader.power.powered import PoweredWorld
 from tests.leader.virtual_host import World
@@ -195,13 +199,13 @@ async def test_the_look_before_anything_is_done_fails_while_the_cluster_is_pause
 ) -> None:
     home = await belonging(client, namespace, unique, pause)
     look = Inspect(home.subject(unique), unique)
-    ended = await Hands(home).do(look)
+    ended = await Actuators(home).do(look)
     assert ended.written is Written.NOT_DONE
     assert f"Cluster {namespace}/{unique} is paused" in ended.sentence
     await client.patch(CAPI_CLUSTERS, unique, ENDS, namespace=namespace)
-    await Hands(home).done(look)
+    await Actuators(home).done(look)
     await client.delete(CAPI_CLUSTERS, unique, namespace=namespace)
-    ended = await Hands(home).do(look)
+    ended = await Actuators(home).do(look)
     assert ended.written is not Written.DONE
     assert f"Cluster {namespace}/{unique}" in ended.sentence
 
@@ -213,7 +217,7 @@ async def test_a_host_is_not_switched_off_by_a_leader_that_has_not_seen_the_paus
     home = await belonging(client, namespace, unique, pause)
     host = await client.create(BARE_METAL_HOSTS, sample(BARE_METAL_HOSTS, unique), namespace=namespace)
     request = PowerRequest(home.subject(unique), "uid", unique, 1)
-    ended = await Hands(home).do(SwitchOff(f"{namespace}/{unique}", uid_of(host), version_of(host), request))
+    ended = await Actuators(home).do(SwitchOff(f"{namespace}/{unique}", uid_of(host), version_of(host), request))
     assert ended.written is Written.NOT_DONE
     assert f"Cluster {namespace}/{unique} is paused" in ended.sentence
     found = await read(client, BARE_METAL_HOSTS, unique, namespace)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from pp_hostd.leader.plan.memory import learned
+from pp_hostd.leader.remedies.poison_pill.memory import PillMemory, after_news
+from pp_hostd.leader.remedies.poison_pill.steps import AskPeers, Condemn
+from pp_hostd.leader.steps.inspection import Inspect
+from pp_hostd.leader.steps.nodes import DeleteNode
+from pp_hostd.leader.steps.port import Acknowledged, NotAcknowledged
 from pp_hostd.model.promise import GateKind
-from pp_hostd.model.remedy import Acknowledged, AskPeers, Condemn, DeleteNode, Inspect, NotAcknowledged, RemedyNews
 from tests.leader.virtual_host import HOST, Peer, World
 
 WAIT_SECONDS = 44.0
 
 
 def world_of(count: int) -> World:
-    """A cluster of so many nodes, in which the host is asked for."""
+    """A cluster of so many nodes, in which remediation of the host is requested."""
     world = World(peers=tuple(f"p{number:02}" for number in range(1, count)))
     world.request()
     return world
@@ -26,8 +29,8 @@ def silence(world: World, count: int) -> None:
 
 
 def known_by(world: World) -> int:
-    case = world.driver.term.cases[HOST]
-    return len(case.tokens)
+    memory = world.driver.term.memories[HOST].part(PillMemory)
+    return len(memory.tokens)
 
 
 @pytest.mark.parametrize("nodes", [2, 3, 4, 5, 6, 9, 10])
@@ -72,7 +75,7 @@ def test_nobody_is_asked_more_often_than_once_a_second_and_everybody_gets_a_turn
 def test_silent_peers_do_not_keep_the_others_from_being_asked() -> None:
     world = world_of(20)
     silence(world, 9)
-    world.run(lambda: HOST in world.driver.term.cases and known_by(world) == 9)
+    world.run(lambda: HOST in world.driver.term.memories and known_by(world) == 9)
     world.peers["p19"].reachable = True  # the only one that can still acknowledge, and two are asked at a time
     world.run(world.given_back)
 
@@ -100,13 +103,13 @@ def test_the_host_is_not_its_own_peer() -> None:
 
 def test_the_only_node_has_nobody_who_could_acknowledge() -> None:
     world = world_of(1)
-    assert "there are no more to ask" in world.held(60.0)
+    assert "no more nodes are left to ask" in world.held(60.0)
 
 
 def test_the_wait_begins_when_half_know_and_not_when_the_first_does() -> None:
     world = world_of(5)
     silence(world, 2)
-    world.run(lambda: known_by(world) == 2 if world.driver.term.cases else False)
+    world.run(lambda: known_by(world) == 2 if world.driver.term.memories else False)
     world.pass_until(world.now + 60.0)
     silence(world, 3)
     known_at = world.now
@@ -117,7 +120,11 @@ def test_the_wait_begins_when_half_know_and_not_when_the_first_does() -> None:
 def waiting(nodes: int, knowing: int) -> World:
     world = world_of(nodes)
     silence(world, knowing)
-    world.run(lambda: HOST in world.driver.term.cases and world.driver.term.cases[HOST].t0_at is not None)
+    world.run(
+        lambda: (
+            HOST in world.driver.term.memories and world.driver.term.memories[HOST].part(PillMemory).t0_at is not None
+        )
+    )
     return world
 
 
@@ -140,7 +147,7 @@ def test_a_peer_that_falls_silent_during_the_wait_is_asked_until_it_answers() ->
     world = waiting(5, 3)
     world.peers["p02"].reachable = False
     told = world.held(100.0)
-    assert "2 of 5 have answered, half must" in told
+    assert "2 of 5 answered, half must" in told
     assert "p02: no answer in time" in told
     world.peers["p02"].reachable = True
     back_at = world.now
@@ -219,22 +226,21 @@ def test_a_peer_that_says_otherwise_after_the_wait_is_replaced_by_others() -> No
 @pytest.mark.parametrize(("asked_after", "counts"), [(-0.1, False), (WAIT_SECONDS - 0.1, False), (WAIT_SECONDS, True)])
 def test_only_who_was_asked_after_the_wait_has_acknowledged_again(asked_after: float, counts: bool) -> None:
     world = waiting(3, 2)
-    case = world.driver.term.cases[HOST]
-    assert case.t0_at is not None
-    late = Acknowledged(HOST, "p01", 1, case.tokens["p01"], case.t0_at + asked_after)
-    term = learned(world.settings, world.driver.term, [late])
-    assert ("p01" in term.cases[HOST].again) is counts
+    memory = world.driver.term.memories[HOST].part(PillMemory)
+    assert memory.t0_at is not None
+    late = Acknowledged(HOST, "p01", 1, memory.tokens["p01"], memory.t0_at + asked_after)
+    after = after_news(world.settings, world.driver.term.memories[HOST], [late]).part(PillMemory)
+    assert ("p01" in after.again) is counts
 
 
 def test_who_acknowledges_and_then_says_otherwise_counts_no_longer() -> None:
     world = waiting(3, 2)
-    case = world.driver.term.cases[HOST]
+    memory = world.driver.term.memories[HOST].part(PillMemory)
     asked_at = world.now + WAIT_SECONDS
-    news: list[RemedyNews] = [
-        Acknowledged(HOST, "p01", 1, case.tokens["p01"], asked_at),
-        NotAcknowledged(HOST, "p01", asked_at, answered=True, sentence="it says healthy"),
-    ]
-    after = learned(world.settings, world.driver.term, news).cases[HOST]
+    again = Acknowledged(HOST, "p01", 1, memory.tokens["p01"], asked_at)
+    otherwise = NotAcknowledged(HOST, "p01", asked_at, answered=True, sentence="it says healthy")
+    known = after_news(world.settings, world.driver.term.memories[HOST], [again])
+    after = after_news(world.settings, known, [otherwise]).part(PillMemory)
     assert after.again == frozenset()
     assert "p01" not in after.tokens
 

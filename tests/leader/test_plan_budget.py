@@ -7,11 +7,16 @@ from typing import Any
 
 import pytest
 
+from pp_hostd.leader.node_memory import Stage
+from pp_hostd.leader.remedies.poison_pill.steps import Condemn
+from pp_hostd.leader.remedies.power_cycle.steps import SwitchOff, SwitchOn
+from pp_hostd.leader.steps.config_maps import SpendBudget
+from pp_hostd.leader.steps.inspection import Inspect
+from pp_hostd.leader.steps.machines import Clear
+from pp_hostd.leader.steps.nodes import Cordon, DeleteNode
 from pp_hostd.model.budget import Beginning, Budget, parse_budget
-from pp_hostd.model.case import Stage
 from pp_hostd.model.confirmation import Confirmation
 from pp_hostd.model.keys import AGENT, BUDGET, CONFIRMED_DEAD, GRANT
-from pp_hostd.model.remedy import Clear, Condemn, Cordon, DeleteNode, Inspect, SpendBudget, SwitchOff, SwitchOn
 from pp_hostd.model.settings import Leader, Settings
 from pp_hostd.model.written import Written
 from tests.leader.power.powered import SETTINGS, Bmc, PoweredWorld
@@ -64,7 +69,7 @@ def test_no_more_begin_in_an_hour_than_the_settings_allow(share: str, nodes: int
         request(world, name)
         world.spend(60.0)
     assert begun(world) == list(peers[:most])
-    late = world.course(peers[most])
+    late = world.next_action(peers[most])
     assert f"{most} remediations have begun in the last hour, and leader.resets_per_hour allows {most}" in late
     assert "pp-leader resume --more" in late
 
@@ -92,8 +97,8 @@ def test_the_next_begins_when_the_oldest_is_an_hour_old_and_people_are_told_when
     world.spend(100.0)
     request(world, "p2")
     world.driver.turn()
-    (course,) = (course for course in world.driver.courses if course.node == "p2")
-    assert (course.stage, course.due_at, course.refused) == (Stage.OVER_BUDGET, world.now + 3500, False)
+    (next_action,) = (next_action for next_action in world.driver.next_actions if next_action.node == "p2")
+    assert (next_action.stage, next_action.due_at, next_action.refused) == (Stage.OVER_BUDGET, world.now + 3500, False)
     world.spend(3499.0)
     assert begun(world) == ["p1"]
     world.spend(1.0)
@@ -109,7 +114,7 @@ def test_a_new_leader_knows_the_count() -> None:
     request(world, "p3")
     world.spend(600.0)
     assert begun(world) == ["p1", "p2"]
-    assert "2 remediations have begun" in world.course("p3")
+    assert "2 remediations have begun" in world.next_action("p3")
 
 
 def test_a_leader_that_dies_after_the_write_has_begun() -> None:
@@ -156,7 +161,7 @@ def test_a_second_remediation_of_the_same_node_counts_again() -> None:
     request(world, HOST)
     world.spend(60.0)
     assert begun(world) == [HOST] * 2
-    assert "2 remediations have begun" in world.course()
+    assert "2 remediations have begun" in world.next_action()
 
 
 def test_a_node_that_was_freed_and_is_not_back_costs_nothing() -> None:
@@ -179,7 +184,7 @@ def test_a_person_grants_more() -> None:
     grant(world, 2)
     world.spend(60.0)
     assert begun(world) == ["p1", "p2", "p3"]
-    assert "3 remediations have begun in the last hour, and leader.resets_per_hour allows 3" in world.course("p4")
+    assert "3 remediations have begun in the last hour, and leader.resets_per_hour allows 3" in world.next_action("p4")
 
 
 @pytest.mark.parametrize("when", ["2027-01-15T07:00:00Z", "2027-01-15T09:05:00Z", "yesterday"])
@@ -197,8 +202,8 @@ def test_a_record_that_can_not_be_read_holds_everything_back_until_a_person_dele
     request(world, HOST)
     world.spend(60.0)
     assert not world.steps()
-    assert "ConfigMap pp-hostd/budget: the budget is unreadable" in world.course()
-    assert world.driver.courses[0].refused
+    assert "ConfigMap pp-hostd/budget: the budget is unreadable" in world.next_action()
+    assert world.driver.next_actions[0].refused
     world.config_map(BUDGET, None)
     world.run(world.given_back)
 
@@ -250,7 +255,7 @@ def test_each_power_cycle_is_counted() -> None:
     world.request()
     world.spend(60.0)
     assert (world.boot, len(world.steps(SwitchOff))) == (3, 2)
-    assert "2 remediations have begun" in world.course()
+    assert "2 remediations have begun" in world.next_action()
 
 
 def test_what_is_requested_again_while_the_last_power_cycle_is_tidied_up_is_counted_for_itself() -> None:
@@ -287,4 +292,4 @@ def test_what_waits_for_the_budget_reads_and_writes_nothing() -> None:
     request(world, HOST)
     world.spend(600.0)
     assert not world.steps(Inspect, SpendBudget)
-    assert "leader.resets_per_hour allows 0" in world.course()
+    assert "leader.resets_per_hour allows 0" in world.next_action()

@@ -6,9 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from pp_hostd.leader.remedies.poison_pill.steps import Condemn
+from pp_hostd.leader.steps.machines import Clear
+from pp_hostd.leader.steps.nodes import DeleteNode, MarkFreeing
+from pp_hostd.leader.steps.workloads import Freeing, FreeWorkloads
 from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.keys import OUT_OF_SERVICE
-from pp_hostd.model.remedy import Clear, Condemn, DeleteNode, Freeing, FreeWorkloads, MarkFreeing
 from pp_hostd.model.settings import Leader, Settings
 from pp_hostd.model.written import Written
 from tests.leader.remediation import BY_DELETION, BY_MARKER, GRACE_SECONDS, KINDS, WAIT_SECONDS, after_steps, requested
@@ -54,7 +57,7 @@ def test_nothing_is_done_while_the_wait_lasts() -> None:
         world.pass_until(world.at(Condemn) + seconds)
         assert world.driver.turn() <= world.at(Condemn) + WAIT_SECONDS
         assert not world.under_way
-        assert "at least half of 5 nodes know; it is dead 44 s after they did" in world.course()
+        assert "at least half of 5 nodes know; it is dead 44 s after they did" in world.next_action()
 
 
 def test_a_longer_safe_time_is_waited_for() -> None:
@@ -94,7 +97,7 @@ def test_while_some_are_left_it_goes_on_freeing_once_a_second_and_says_so() -> N
     world.pods[HOST] = 5
     world.run(lambda: len(world.steps(FreeWorkloads)) == 3)
     world.driver.turn()
-    assert "(3 are left)" in world.course()
+    assert "(3 are left)" in world.next_action()
     world.run(world.given_back)
     assert len(world.steps(FreeWorkloads)) == 6
 
@@ -105,7 +108,7 @@ def test_a_step_that_failed_is_tried_again_after_a_pause_and_the_reason_is_told(
     world.fail(Written.NOT_DONE, "the API is overloaded")
     failed_at = world.now
     world.driver.turn()
-    assert "the API is overloaded" in world.course()
+    assert "the API is overloaded" in world.next_action()
     assert not world.under_way
     world.run(lambda: bool(world.under_way))
     assert world.now == failed_at + 1.0
@@ -123,7 +126,7 @@ def test_a_node_that_was_freed_and_has_not_come_back_needs_no_wait() -> None:
     condemned_at = world.now
     world.run(lambda: len(world.steps(DeleteNode)) == 2)
     assert world.now == condemned_at
-    assert "the host has not come back" in world.course()
+    assert "the host has not come back" in world.next_action()
 
 
 def test_the_settings_of_a_term_are_what_it_waits_by() -> None:

@@ -6,11 +6,14 @@ from datetime import datetime, timezone
 
 import pytest
 
+from pp_hostd.leader.remedies.poison_pill.memory import PillMemory
+from pp_hostd.leader.remedies.poison_pill.steps import AskPeers, Condemn
+from pp_hostd.leader.steps.inspection import Inspect
+from pp_hostd.leader.steps.nodes import DeleteNode
 from pp_hostd.model.condemnation import Condemned
 from pp_hostd.model.confirmation import Confirmation
 from pp_hostd.model.keys import AGENT, CONFIRMED_DEAD, FREED, PAUSED_NODE
 from pp_hostd.model.promise import Armed, Committed, GateClosed, GateKind
-from pp_hostd.model.remedy import AskPeers, Condemn, DeleteNode, Inspect
 from tests.leader.remediation import WAIT_SECONDS, waiting
 from tests.leader.virtual_host import HOST, World
 
@@ -79,7 +82,7 @@ def test_until_then_nothing_is_done() -> None:
     world.pass_until(world.now + 11.9)
     world.driver.turn()
     assert not world.under_way
-    assert "it has decided to reset; its watchdog resets it at the latest" in world.course()
+    assert "it has decided to reset; its watchdog resets it at the latest" in world.next_action()
 
 
 def test_after_that_time_it_is_looked_at_once_more() -> None:
@@ -127,7 +130,7 @@ def test_a_persons_word_ends_the_wait_and_names_who_gave_it() -> None:
     said_at = world.now
     world.run(lambda: bool(world.under_way) and isinstance(world.under_way[0][1], DeleteNode))
     assert world.now == said_at
-    assert "ann has confirmed that it is dead" in world.course()
+    assert "ann has confirmed that it is dead" in world.next_action()
 
 
 def test_a_persons_word_about_a_host_that_has_decided_to_reset_is_enough() -> None:
@@ -193,7 +196,7 @@ def test_a_freed_host_whose_kubelet_was_seen_since_is_not_taken_for_dead() -> No
 def test_it_is_looked_for_again_and_goes_on_when_the_old_lease_is_gone() -> None:
     world = freed()
     world.kubelet_renews()
-    world.run(lambda: bool(world.driver.courses and world.driver.courses[0].refused))
+    world.run(lambda: bool(world.driver.next_actions and world.driver.next_actions[0].refused))
     del world.leases[HOST]
     seen_at = world.now
     world.run(lambda: len(world.steps(DeleteNode)) == 2)
@@ -263,10 +266,10 @@ def test_a_pause_that_the_watch_does_not_show_yet_is_found_by_the_last_look() ->
 
 def test_the_first_look_sees_the_condemnation_that_this_term_wrote() -> None:
     world = waiting()
-    inspection = world.driver.term.cases[HOST].inspection
+    inspection = world.driver.term.memories[HOST].inspection
     assert inspection is not None and inspection.machine is not None
     assert inspection.machine.condemnation == world.condemnation()
     assert isinstance(world.condemnation(), Condemned)
-    assert isinstance(world.driver.term.cases[HOST].promise, Armed)
+    assert isinstance(world.driver.term.memories[HOST].part(PillMemory).promise, Armed)
     assert world.node(HOST).node.agent == world.promise
     assert AGENT in (world.api.get("nodes", HOST) or {})["metadata"]["annotations"]

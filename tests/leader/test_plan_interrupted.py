@@ -6,17 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from pp_hostd.model.condemnation import NotRequested, last_id
-from pp_hostd.model.keys import CONDEMNATION_ID
-from pp_hostd.model.remedy import (
-    AskPeers,
-    Clear,
+from pp_hostd.leader.remedies.poison_pill.steps import AskPeers, Condemn
+from pp_hostd.leader.steps.inspection import Inspect
+from pp_hostd.leader.steps.machines import Clear
+from pp_hostd.leader.steps.nodes import (
     Complete,
-    Condemn,
     DeleteNode,
     DropBackup,
-    FreeWorkloads,
-    Inspect,
     MarkFreeing,
     NoteRequest,
     Recreate,
@@ -24,6 +20,9 @@ from pp_hostd.model.remedy import (
     StoreBackup,
     Uncordon,
 )
+from pp_hostd.leader.steps.workloads import FreeWorkloads
+from pp_hostd.model.condemnation import NotRequested, last_id
+from pp_hostd.model.keys import CONDEMNATION_ID
 from pp_hostd.model.written import Written
 from tests.leader.remediation import (
     BY_DELETION,
@@ -59,7 +58,7 @@ def test_when_only_the_annotation_is_removed_all_is_taken_back_and_the_id_stays(
     newest = 0 if machine is None else last_id(machine.condemnation)
     if machine is not None:
         world.remove_annotation()
-    world.run(lambda: world.given_back() and not world.labelled() and not world.driver.courses)
+    world.run(lambda: world.given_back() and not world.labelled() and not world.driver.next_actions)
     assert len(world.steps(DeleteNode)) == (steps > len(CERTAIN) + 1)
     assert world.restored()
     assert world.condemnation() == NotRequested(newest) or machines == "node"
@@ -71,7 +70,7 @@ def test_so_it_is_where_the_node_is_kept(steps: int, strategy: str) -> None:
     world = requested(strategy=strategy)
     world.run(lambda: len(world.done) == steps)
     world.remove_annotation()
-    world.run(lambda: world.given_back() and not world.labelled() and not world.driver.courses)
+    world.run(lambda: world.given_back() and not world.labelled() and not world.driver.next_actions)
     assert len(world.steps(MarkFreeing)) == (steps > len(CERTAIN))
 
 
@@ -80,7 +79,7 @@ def test_a_label_without_a_request_counts_for_no_valve_and_no_refusal() -> None:
     world.remove_annotation()
     world.api.patch("machines", world.subject, {"status": {"nodeRef": None}})
     world.driver.turn()
-    assert all(not course.refused for course in world.driver.courses)
+    assert all(not next_action.refused for next_action in world.driver.next_actions)
 
 
 def test_where_a_person_had_cordoned_the_node_it_stays_cordoned_when_it_is_lifted() -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any, Callable
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from pp_hostd.leader.remedies.poison_pill.steps import Condemn
+from pp_hostd.leader.steps.nodes import DeleteNode, MarkFreeing
 from pp_hostd.model.condemnation import Condemned
 from pp_hostd.model.keys import (
     AGENT,
@@ -22,14 +24,14 @@ from pp_hostd.model.keys import (
     ROSTER,
 )
 from pp_hostd.model.record import Unreadable
-from pp_hostd.model.remedy import Condemn, DeleteNode, MarkFreeing
 from pp_hostd.model.settings import Leader, Settings
 from pp_hostd.model.written import Written
+from tests.harness.examples import tries
 from tests.leader.virtual_host import HOST, MACHINE_OF_NODE, PEERS, World
 
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
-MODERATE = settings(max_examples=250, deadline=None, suppress_health_check=QUIET)
-FEW = settings(max_examples=50, deadline=None, suppress_health_check=QUIET)
+MODERATE = tries(250, suppress_health_check=QUIET)
+FEW = tries(50, suppress_health_check=QUIET)
 Action = Callable[[World], object]
 
 
@@ -223,4 +225,4 @@ def test_no_cluster_however_odd_makes_a_plan_raise_and_no_live_host_pays_for_it(
         action(world)
     work(world)
     assert not world.steps(DeleteNode)
-    assert all(course.sentence for course in world.driver.courses)
+    assert all(next_action.sentence for next_action in world.driver.next_actions)

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from pp_hostd.leader.steps.nodes import Complete, Cordon, DeleteNode, DropBackup, Recreate, StoreBackup
+from pp_hostd.leader.steps.workloads import FreeWorkloads
 from pp_hostd.model.condemnation import NotRequested
-from pp_hostd.model.remedy import (
-    Complete,
-    Cordon,
-    DeleteNode,
-    DropBackup,
-    FreeWorkloads,
-    Recreate,
-    StoreBackup,
-)
 from pp_hostd.model.settings import Leader, Settings
 from tests.leader.remediation import BY_MARKER, CERTAIN, KINDS, after_steps, requested
 from tests.leader.virtual_host import HOST, LABELS, MACHINE_OF_NODE, TAINT, World

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from pp_hostd.leader.remedies.poison_pill.steps import Condemn
+from pp_hostd.leader.requests.remediation_objects.remediation import POISON_PILL, Phase
+from pp_hostd.leader.steps.machines import Clear
+from pp_hostd.leader.steps.nodes import Cordon, DeleteNode, NoteRequest, Uncordon
 from pp_hostd.model.condemnation import NotRequested, Requested
 from pp_hostd.model.confirmation import Confirmation
 from pp_hostd.model.keys import AGENT, CONFIRMED_DEAD
-from pp_hostd.model.remediation import POISON_PILL, Phase
-from pp_hostd.model.remedy import Clear, Condemn, Cordon, DeleteNode, NoteRequest, Uncordon
 from pp_hostd.model.settings import Leader, Settings
 from tests.leader.external.asked import AskedWorld
 from tests.leader.power.powered import Bmc
@@ -56,11 +58,11 @@ def noted(machines: str = "openshift") -> RequestedAgain:
 def test_a_host_that_comes_back_late_is_freed_once_and_not_condemned_again(machines: str, after_seconds: float) -> None:
     world = freed(machines, after_seconds)
     world.spend(ON_TIMEOUT_SECONDS / 2)
-    assert "its host is not back: what is requested meanwhile begins nothing" in world.course()
+    assert "its host is not back; a request in the meantime begins nothing" in world.next_action()
     assert world.comes_back()
     world.spend(60.0)
     world.kubelet_reports()
-    world.run(lambda: world.given_back() and not world.driver.courses)
+    world.run(lambda: world.given_back() and not world.driver.next_actions)
     world.spend(600.0)
     assert [len(world.steps(kind)) for kind in (Condemn, DeleteNode, NoteRequest)] == [1, 1, 1]
     assert world.running and world.restored()
@@ -72,7 +74,7 @@ def test_a_request_that_was_noted_begins_nothing_under_the_next_leader_either(ma
     assert world.comes_back()
     world.a_term("b")
     world.spend(60.0)
-    assert "its Node is not Ready: what is requested meanwhile begins nothing" in world.course()
+    assert "its Node is not Ready; a request in the meantime begins nothing" in world.next_action()
     world.kubelet_reports()
     world.run(world.given_back)
     assert len(world.steps(Condemn)) == 1
@@ -120,7 +122,7 @@ def test_a_host_that_never_comes_back_is_reported_and_not_freed_again() -> None:
     world = noted()
     told = world.held(ON_TIMEOUT_SECONDS + 60.0)
     assert "its host is not back, 1800 s after it was requested again. See what its console" in told
-    assert world.driver.courses[0].refused
+    assert world.driver.next_actions[0].refused
     assert isinstance(world.condemnation(), Requested)
     assert world.comes_back()
     world.kubelet_reports()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Callable
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pp_hostd.leader.plan.roster import next_roster
@@ -16,6 +16,7 @@ from pp_hostd.model.node import Node
 from pp_hostd.model.observed import MachineSeen, NodeSeen, Observed, RosterSeen
 from pp_hostd.model.record import MAX_COUNT, Unreadable
 from pp_hostd.model.roster import Roster, parse_roster
+from tests.harness.examples import tries
 from tests.leader.membership import NAMES, Membership
 
 
@@ -170,7 +171,7 @@ changes = st.one_of(
 deletion = st.just(lambda membership: membership.put_back(None))
 
 
-@settings(max_examples=60, deadline=None)
+@tries(60)
 @given(st.lists(changes, max_size=40))
 def test_every_version_that_a_promise_names_lists_the_nodes_it_listed_when_it_was_the_newest(
     history: list[Change],
@@ -183,7 +184,7 @@ def test_every_version_that_a_promise_names_lists_the_nodes_it_listed_when_it_wa
             assert membership.members(version) == membership.newest[version]
 
 
-@settings(max_examples=60, deadline=None)
+@tries(60)
 @given(st.lists(st.one_of(changes, deletion), max_size=40))
 def test_whoever_deletes_the_roster_a_promised_version_never_lists_other_nodes(history: list[Change]) -> None:
     membership = published(*NAMES)

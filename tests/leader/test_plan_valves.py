@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
-from pp_hostd.model.case import Stage
+from pp_hostd.leader.node_memory import Stage
+from pp_hostd.leader.remedies.poison_pill.steps import AskPeers, Condemn
+from pp_hostd.leader.steps.config_maps import SpendBudget
+from pp_hostd.leader.steps.lease import HandOver
+from pp_hostd.leader.steps.nodes import DeleteNode, DropBackup
 from pp_hostd.model.confirmation import Confirmation
 from pp_hostd.model.keys import AGENT, CONFIRMED_DEAD, PAUSED_MACHINE, PAUSED_NODE, SKIP_REMEDIATION
-from pp_hostd.model.remedy import AskPeers, Condemn, DeleteNode, DropBackup, HandOver, SpendBudget
 from pp_hostd.model.settings import Leader, Settings
 from tests.leader.virtual_cluster import SINCE
 from tests.leader.virtual_host import HOST, World
@@ -20,7 +23,7 @@ TEN = tuple(f"p{number}" for number in range(1, 10))
 
 
 def crowd(asked: int, peers: tuple[str, ...] = TEN, **leader: Any) -> World:
-    """A cluster in which so many nodes, all with the same promise, are asked for."""
+    """A cluster in which remediation is requested for so many nodes, all with the same promise."""
     world = World(settings=Settings(leader=Leader(**{"resets_per_hour": "1000", **leader})), peers=peers)
     for name in [HOST, *peers][:asked]:
         if name != HOST:
@@ -44,7 +47,7 @@ def test_a_leader_that_has_just_begun_condemns_nobody() -> None:
     world.request()
     after(world, 9.0)
     assert not world.steps()
-    assert "this leader has just begun" in world.course()
+    assert "this leader has just begun" in world.next_action()
     assert world.driver.turn() == 1010.0
     world.run(lambda: bool(world.steps()))
     assert world.now == 1010.0
@@ -57,7 +60,9 @@ def test_more_than_max_unhealthy_means_that_something_else_is_wrong(share: str, 
         assert len(condemned(after(crowd(most, **leader), 1.0))) == most
     world = after(crowd(most + 1, **leader), 1.0)
     assert not world.steps()
-    assert f"{most + 1} nodes are asked for, and leader.max_unhealthy allows {most}" in world.course()
+    assert (
+        f"remediation is requested for {most + 1} nodes, and leader.max_unhealthy allows {most}" in world.next_action()
+    )
 
 
 def test_those_that_are_not_enrolled_do_not_count() -> None:
@@ -81,7 +86,7 @@ def test_after_a_storm_nobody_is_condemned_for_a_while() -> None:
     world.lift("machines/p2")
     after(world, 299.0)
     assert not world.steps()
-    assert "too many nodes were asked for a while ago" in world.course()
+    assert "remediation was requested for too many nodes a while ago" in world.next_action()
     world.run(lambda: bool(world.steps()))
     assert world.now == calmed_at + 300.0
 
@@ -98,8 +103,8 @@ def test_a_storm_does_not_stop_what_has_begun() -> None:
 def test_only_so_many_are_worked_on_at_once_and_the_others_wait_their_turn() -> None:
     world = after(crowd(4, max_at_once=2, start_grace_seconds=0.0), 30.0)
     assert len(condemned(world)) == 2
-    held = [course.sentence for course in world.driver.courses if course.stage is Stage.HELD]
-    assert held == ["2 nodes are worked on already, and leader.max_at_once is 2"] * 2
+    held = [next_action.sentence for next_action in world.driver.next_actions if next_action.stage is Stage.HELD]
+    assert held == ["the leader works on 2 nodes already, and leader.max_at_once is 2"] * 2
     world.run(lambda: len(world.steps(DeleteNode)) == 4)
     assert world.now == 1000.0 + 2 * 44.0
 
@@ -111,7 +116,7 @@ def test_a_node_that_is_missing_is_worked_on_too() -> None:
     world.annotate_node("b", **{AGENT: world.promise.render().replace("node-x", "node-b")})
     world.request("b")
     world.driver.turn()
-    assert "leader.max_at_once is 1" in world.course("b")
+    assert "leader.max_at_once is 1" in world.next_action("b")
 
 
 def test_those_that_another_leader_has_begun_count_and_go_on() -> None:
@@ -137,7 +142,7 @@ def control_plane(size: int, asked: int) -> World:
 def test_a_quorum_of_the_control_plane_is_never_condemned(size: int, most: int) -> None:
     world = after(control_plane(size, size), 10.0)
     assert len(condemned(world)) == most
-    assert any("would leave no quorum" in course.sentence for course in world.driver.courses)
+    assert any("would leave no quorum" in next_action.sentence for next_action in world.driver.next_actions)
 
 
 def test_workers_need_no_quorum() -> None:
@@ -151,7 +156,7 @@ def test_a_control_plane_node_that_is_being_made_anew_still_counts() -> None:
     world.annotate_node("p2", **{AGENT: promise.render()})
     world.request("machines/p2")
     world.driver.turn()
-    assert "one more of 5 control-plane nodes would leave no quorum" in world.course("p2")
+    assert "one more of 5 control-plane nodes would leave no quorum" in world.next_action("p2")
 
 
 def test_a_control_plane_node_that_was_freed_and_has_not_come_back_still_counts() -> None:
@@ -161,7 +166,7 @@ def test_a_control_plane_node_that_was_freed_and_has_not_come_back_still_counts(
     world.annotate_node("p1", **{AGENT: promise.render()})
     world.request("machines/p1")
     after(world, 20.0)
-    assert "would leave no quorum" in world.course("p1")
+    assert "would leave no quorum" in world.next_action("p1")
     assert world.comes_back()
     world.run(lambda: "machines/p1" in condemned(world))
 
@@ -252,7 +257,7 @@ def test_a_dry_run_tells_what_it_would_do_and_does_nothing(steps: int) -> None:
     world.a_term("b")
     world.held(100.0)
     assert len(world.done) == min(steps, 15)
-    assert steps >= 15 or "a dry run, or else this would be next" in world.course()
+    assert steps >= 15 or "dry run; otherwise next" in world.next_action()
 
 
 def test_a_leader_never_works_on_its_own_host() -> None:
@@ -261,7 +266,7 @@ def test_a_leader_never_works_on_its_own_host() -> None:
     world.request()
     world.run(lambda: bool(world.done))
     assert world.steps() == [HandOver()]
-    assert "this leader runs on that very host" in world.course()
+    assert "this leader runs on that very host" in world.next_action()
 
 
 def test_nor_goes_on_with_its_own_host_where_another_has_begun() -> None:

@@ -100,7 +100,7 @@ def no_requests(world: World) -> None:
 
 @pytest.fixture
 def leader(world: World) -> Iterator[Approvals]:
-    """What the leader in office does about requests."""
+    """What the active leader does about requests."""
     client = ApiClient(load(str(world.cluster.kubeconfig(*LEADER))), deadline_seconds=20)
     with closing(client), closing(Journal(identifier="pp-leader")) as journal:
         yield Approvals(client, lambda: ENROLLED, lambda: True, journal)

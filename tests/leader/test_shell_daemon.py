@@ -17,8 +17,9 @@ from pp_hostd.model.promise import Armed, GateKind, WatchdogKind
 from pp_hostd.model.settings import Agent, Api, Leader, Peers, Settings
 from tests.contract.objects import annotate, uid_of
 from tests.harness.embedded import EmbeddedCluster
+from tests.harness.eventually import HANGS_SECONDS
 from tests.leader.campaign import GIVEN_UP, lease_of, put_lease
-from tests.leader.test_shell_office import are_listed, enrol, eventually
+from tests.leader.test_shell_leader_term import are_listed, enrol, eventually
 
 HOST = "leader-host"
 LEASE_SECONDS = 2.0
@@ -55,7 +56,7 @@ async def test_a_leader_that_stands_by_and_no_longer_campaigns_ends() -> None:
     async with a_daemon({"holderIdentity": "somebody", "leaseDurationSeconds": 60}) as (daemon, _):
         campaign = await _campaign()
         campaign.cancel()
-        done, _pending = await asyncio.wait({daemon}, timeout=10.0)
+        done, _pending = await asyncio.wait({daemon}, timeout=HANGS_SECONDS)
         assert done == {daemon}
 
 

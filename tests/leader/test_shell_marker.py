@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pp_hostd.model.remedy import Clear, DropBackup, FreeWorkloads, MarkFreeing, Uncordon
+from pp_hostd.leader.steps.machines import Clear
+from pp_hostd.leader.steps.nodes import DropBackup, MarkFreeing, Uncordon
+from pp_hostd.leader.steps.workloads import FreeWorkloads
 from tests.leader.remediation import KINDS, requested
 from tests.leader.virtual_host import HOST
 

@@ -1,19 +1,21 @@
 """An API in memory: objects with versions and preconditions, and a watch that shows every change, perhaps late.
 
-The watch is the leader's own (leader/sights.py, leader/own_config_maps.py).
+The watches are the leader's own (leader/watches.py), with all that remedies and requesters read.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Callable
 
 from pp_hostd.embedded.merge_patch import merge_patch
-from pp_hostd.leader.own_config_maps import OwnConfigMaps, observed
-from pp_hostd.leader.sights import Clusters, Hosts, Machines, Nodes, Remediations, Sight
-from pp_hostd.model.observed import ClustersSeen, HostsSeen, Observed
-from pp_hostd.model.remediation import KINDS, Remediation
+from pp_hostd.kube.resources import BARE_METAL_HOSTS, CLUSTERS, CONFIG_MAPS, MACHINES, NODES, REMEDIATIONS, Resource
+from pp_hostd.leader.caches import Clusters, Watch
+from pp_hostd.leader.registry import REGISTRY, Registry
+from pp_hostd.leader.remedies.power_cycle.hosts import HostsSeen
+from pp_hostd.leader.watches import Watches
+from pp_hostd.model.observed import ClustersSeen, Observed
 from pp_hostd.model.settings import Settings
 
 Json = dict[str, Any]
@@ -26,19 +28,35 @@ class Conflict(Exception):
 class VirtualApi:
     """Objects by kind and name. Every change is an event of the watch, which shows them in order, perhaps late."""
 
-    def __init__(self, machines: str) -> None:
-        self.machines = machines
-        self.objects: dict[str, dict[str, Json]] = {"nodes": {}, "machines": {}, "config maps": {}, "hosts": {}}
-        self.objects["clusters"] = {}
-        self.objects.update({kind.name: {} for kind in KINDS})
-        self.nodes, self.seen_machines, self.config_maps = Nodes(machines), Machines(), OwnConfigMaps()
-        self.hosts = Hosts(Settings.power.suffix)
-        self.clusters, self.clusters_are_late = Clusters(), ""
-        self.remediations: dict[str, Remediation] = {}
-        self._remediations = {kind.name: Remediations(kind, self.remediations) for kind in KINDS}
+    def __init__(self, machines: str, registry: Registry = REGISTRY) -> None:
+        self.machines, self._registry = machines, registry
+        self._watches = Watches(machines, Settings(), registry)
+        self._clusters = Clusters()
+        self._clusters_watch = Watch(
+            CLUSTERS, (self._clusters,)
+        )  # of any machines: tests make them Cluster API's later
+        self.objects: dict[str, dict[str, Json]] = {self.called(watch.versions[0]): {} for watch in self._all()}
+        self.objects.setdefault("machines", {})
+        self.hosts_are_late = self.clusters_are_late = ""
         self.lags = False
         self._events: list[Callable[[], None]] = []
         self._version = 0
+        self.relist()
+
+    def called(self, resource: Resource) -> str:
+        """What the tests call this kind."""
+        names = {NODES: "nodes", CONFIG_MAPS: "config maps", BARE_METAL_HOSTS: "hosts"}
+        names.update({version: kind for kind, versions in REMEDIATIONS.items() for version in versions})
+        names.update(dict.fromkeys(CLUSTERS, "clusters"))
+        names.update({} if self.machines == "node" else dict.fromkeys(MACHINES[self.machines], "machines"))
+        return names.get(resource, resource.plural)
+
+    def _all(self) -> list[Watch]:
+        return [self._clusters_watch, *self._watches.watches]
+
+    def watch_of(self, kind: str) -> Watch:
+        """The leader's watch of this kind."""
+        return next(watch for watch in self._all() if self.called(watch.versions[0]) == kind)
 
     @property
     def machine_kind(self) -> str:
@@ -50,6 +68,7 @@ class VirtualApi:
 
     def put(self, kind: str, name: str, body: Json | None) -> None:
         """Set (None: remove) the object, whatever was there."""
+        before = self.objects[kind].get(name)
         if body is None:
             self.objects[kind].pop(name, None)
         else:
@@ -58,10 +77,11 @@ class VirtualApi:
             body["metadata"].setdefault("uid", f"uid-{self._version}")
             body["metadata"]["resourceVersion"] = str(self._version)
             self.objects[kind][name] = body
-        for sight in self._sights(kind):
-            kept = None if body is None else sight.keep(body)
-            gone = f"{kind} {name}" if kind in self._remediations else name
-            self._events.append(lambda s=sight, k=kept, g=gone: s.show_gone(g) if k is None else s.show(k))  # type: ignore[misc]
+        watch = self.watch_of(kind)
+        known = before if body is None else body
+        if known is not None:
+            kept = watch.keep(known)
+            self._events.append(lambda: watch.show_gone(kept) if body is None else watch.show(kept))
         if not self.lags:
             self.catch_up()
 
@@ -85,37 +105,25 @@ class VirtualApi:
             event()
 
     def relist(self) -> None:
-        """The watch breaks, and begins anew with a list."""
+        """The watches break, and begin again with a list."""
         self._events.clear()
-        for kind, objects in self.objects.items():
-            for sight in self._sights(kind):
-                sight.begin_anew()
-                for body in objects.values():
-                    sight.show(sight.keep(body))
+        for watch in self._all():
+            self._list(watch)
 
-    def watch_hosts(self) -> None:
-        """Another leader's watch of the BareMetalHosts begins with a list."""
-        self.hosts = Hosts(Settings.power.suffix)
-        for body in self.objects["hosts"].values():
-            self.hosts.show(self.hosts.keep(body))
+    def _list(self, watch: Watch) -> None:
+        found = self.objects[self.called(watch.versions[0])].values()
+        watch.show_all([watch.keep(body) for body in found])
+
+    def new_leader(self) -> None:
+        """Another leader's watches begin with a list."""
+        self._watches = Watches(self.machines, Settings(), self._registry)
+        self.relist()
 
     def observed(self) -> Observed:
-        hosts = self.hosts
-        seen = HostsSeen(hosts.seen, hosts.names, tuple(hosts.held), self.seen_machines.claims)
-        clusters = ClustersSeen(self.clusters.pauses, self.clusters_are_late)
-        return observed(self.nodes, self.seen_machines, self.config_maps, seen, self.remediations, clusters)
+        found = self._watches.observed
+        parts = {**found.parts, HostsSeen: HostsSeen(late=self.hosts_are_late)} if self.hosts_are_late else found.parts
+        return replace(found, parts=parts, clusters=ClustersSeen(self._clusters.pauses, self.clusters_are_late))
 
     @property
     def revision(self) -> int:
-        return self.nodes.revision + self.seen_machines.revision + self.config_maps.revision
-
-    def _sights(self, kind: str) -> Iterable[Sight[Any]]:
-        if kind == "nodes":
-            return (self.nodes, self.seen_machines) if self.machines == "node" else (self.nodes,)
-        if kind == "machines":
-            return () if self.machines == "node" else (self.seen_machines,)
-        if kind in self._remediations:
-            return (self._remediations[kind],)
-        if kind == "clusters":
-            return (self.clusters,)
-        return (self.hosts,) if kind == "hosts" else (self.config_maps,)
+        return self._watches.revision_of_nodes

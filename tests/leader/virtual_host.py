@@ -9,6 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pp_hostd.leader.registry import REGISTRY, Registry
+from pp_hostd.leader.steps.nodes import DeleteNode, MarkFreeing
+from pp_hostd.leader.steps.port import Acknowledged, LeaderStep, NotAcknowledged, StepNews
 from pp_hostd.model.condemnation import Condemned, NotRequested, Requested
 from pp_hostd.model.keys import (
     AGENT,
@@ -22,15 +25,7 @@ from pp_hostd.model.keys import (
 )
 from pp_hostd.model.promise import AgentRecord, Armed, Committed, GateClosed, GateKind, WatchdogKind, Withdrawn
 from pp_hostd.model.record import Unreadable
-from pp_hostd.model.remedy import (
-    Acknowledged,
-    AskPeers,
-    DeleteNode,
-    MarkFreeing,
-    NotAcknowledged,
-    Remedy,
-    RemedyNews,
-)
+from pp_hostd.model.roster import Member
 from pp_hostd.model.settings import Settings
 from tests.leader.virtual_cluster import SINCE, VirtualCluster
 
@@ -69,8 +64,9 @@ class World(VirtualCluster):
         settings: Settings | None = None,
         gate: GateKind = GateKind.HOLD,
         peers: tuple[str, ...] = PEERS,
+        registry: Registry = REGISTRY,
     ) -> None:
-        super().__init__(machines, settings)
+        super().__init__(machines, settings, registry)
         self.gate, self.boot = gate, 1
         self.peers = {name: Peer() for name in peers}
         self.subject = HOST if machines == "node" else f"machines/{HOST}"
@@ -236,11 +232,11 @@ class World(VirtualCluster):
     def uncondemned(self) -> bool:
         return isinstance(self.condemnation(), NotRequested)
 
-    def steps(self, *kinds: type[Remedy]) -> list[Remedy]:
+    def steps(self, *kinds: type[LeaderStep]) -> list[LeaderStep]:
         """What took effect, of these kinds if some are named."""
         return [remedy for _, remedy in self.done if not kinds or isinstance(remedy, kinds)]
 
-    def at(self, kind: type[Remedy]) -> float:
+    def at(self, kind: type[LeaderStep]) -> float:
         """When the last step of this kind took effect."""
         return next(moment for moment, remedy in reversed(self.done) if isinstance(remedy, kind))
 
@@ -261,11 +257,11 @@ class World(VirtualCluster):
         freed = len(self.steps(DeleteNode, MarkFreeing))
         self.spend(seconds)
         assert len(self.steps(DeleteNode, MarkFreeing)) == freed
-        return self.course()
+        return self.next_action()
 
-    def course(self, name: str = HOST) -> str:
-        """What people are told about this node."""
-        return "; ".join(course.sentence for course in self.driver.courses if course.node == name)
+    def next_action(self, name: str = HOST) -> str:
+        """What people hear about this node."""
+        return "; ".join(next_action.sentence for next_action in self.driver.next_actions if next_action.node == name)
 
     def _finds_proof(self) -> bool:
         """Whether any read, any peer, or too many peers that say nothing of use, could give it one (rules 1, 3, 4)."""
@@ -282,10 +278,10 @@ class World(VirtualCluster):
         errors = sum(peer.knows is None or peer.knows in self.lifted_ids for peer in others)
         return 2 * (errors + 1) > electorate.n
 
-    def answers(self, node: str, step: AskPeers, asked_at: float) -> Iterator[RemedyNews]:
-        for member in step.peers:
+    def answers(self, node: str, subject: str, peers: tuple[Member, ...], asked_at: float) -> Iterator[StepNews]:
+        for member in peers:
             if node != HOST:  # of all other hosts everybody knows
-                known = self.condemnation(step.subject)
+                known = self.condemnation(subject)
                 condemnation_id = known.id if isinstance(known, Condemned) else 0
                 yield Acknowledged(node, member.name, condemnation_id, "life-1", asked_at)
                 continue
@@ -307,4 +303,4 @@ class World(VirtualCluster):
     def frees(self, node: str) -> None:
         self.live()
         if node == HOST and self.running:
-            raise FreedWhileRunning(f"at {self.now}, by {self.driver.courses}")
+            raise FreedWhileRunning(f"at {self.now}, by {self.driver.next_actions}")

@@ -10,7 +10,7 @@ from tests.machines.guest import Guest
 
 
 class Fate(enum.Enum):
-    """What QEMU's events tell of a guest."""
+    """What QEMU's events say about a guest."""
 
     RESET = "reset in the bound"
     PROTECTED = "up, and reset in the bound once it was condemned"

@@ -1,4 +1,4 @@
-"""One guest as a test sees it: start it from a snapshot, do something to it, and hear from QEMU what became of it."""
+"""One guest as a test sees it: start it from a snapshot, do something to it, and hear from QEMU what happened to it."""
 
 from __future__ import annotations
 

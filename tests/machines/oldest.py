@@ -63,7 +63,7 @@ def _build(tar: Path, oldest: list[str], others: list[str], new: Path) -> None:
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     pip += [f"--target={new / PLACE}"]
     pip += [f"--python-version={PYTHON}", "--implementation=cp", *(f"--platform={each}" for each in PLATFORMS)]
-    run(*pip, "--only-binary=:all:", "--no-binary=sdnotify", "--no-deps", *oldest)
+    run(*pip, "--only-binary=:all:", "--no-deps", *oldest)
     run(*pip, "--only-binary=:all:", *others)
     (new / PLACE / "repository.pth").write_text("/repository\n")
     (new / "etc" / "hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")

@@ -1,4 +1,4 @@
-"""QEMU's own word: its control socket, with every event that it told of and when."""
+"""QEMU's own word: its control socket, with every event that it reported and when."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ import copy
 from datetime import timezone
 from typing import Any
 
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from pp_hostd.model.answer import Answer, Health
@@ -17,9 +16,10 @@ from pp_hostd.model.control import MOST_GRANTED, Grant, Maintenance, Pause
 from pp_hostd.model.keys import is_ours
 from pp_hostd.model.promise import Armed, Committed, GateClosed, GateKind, WatchdogKind, Withdrawn
 from pp_hostd.model.roster import Member, Roster
+from tests.harness.examples import tries
 
 # The machine may be busy: an example that takes long is no failure.
-examples = settings(deadline=None, max_examples=100)
+examples = tries(100)
 
 counts = st.integers(1, 10**15 - 1)
 names = st.builds("{}{}{}".format, st.sampled_from("az09"), st.text("az09-.", max_size=12), st.sampled_from("az09"))

@@ -9,10 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pp_hostd.model.bare_metal_host import BareMetalHost, PowerRequest, parse_bare_metal_host, parse_request
-from pp_hostd.model.machine_host import Claim, Flow, HostReference, MachineHost, parse_machine_host
+from pp_hostd.leader.remedies.power_cycle.bare_metal_host import (
+    BareMetalHost,
+    PowerRequest,
+    parse_bare_metal_host,
+    parse_request,
+)
+from pp_hostd.leader.requests.remediation_objects.remediation import (
+    KINDS,
+    METAL3,
+    Remediation,
+    RemediationKind,
+    Strategy,
+    parse_remediation,
+)
+from pp_hostd.model.machine_details import Claim, HostReference, MachineDetails, parse_machine_details
 from pp_hostd.model.record import Unreadable
-from pp_hostd.model.remediation import KINDS, METAL3, Remediation, RemediationKind, Strategy, parse_remediation
 
 SUFFIX = "machine-remediation"
 WORDS = st.sampled_from(
@@ -38,7 +50,7 @@ def test_any_json_is_a_host_or_is_refused(found: Any) -> None:
 
 @given(ANYTHING)
 def test_any_json_is_what_a_machine_says_or_is_refused(found: Any) -> None:
-    assert isinstance(parse_machine_host(found), (MachineHost, Unreadable))
+    assert isinstance(parse_machine_details(found), (MachineDetails, Unreadable))
 
 
 @given(ANYTHING, st.sampled_from(KINDS))
@@ -59,10 +71,10 @@ def test_a_request_reads_back_as_it_was_written_and_is_one_to_the_operator(node:
 
 
 def test_a_claim_reads_back_as_it_was_written() -> None:
-    claim = Claim("PoisonPillRemediation machines/w", "uid-1", Flow.POISON_PILL)
+    claim = Claim("PoisonPillRemediation machines/w", "uid-1", "poison-pill")
     machine = {"metadata": {"annotations": {"pp-hostd.io/requested-by": claim.render()}}}
-    found = parse_machine_host(machine)
-    assert isinstance(found, MachineHost)
+    found = parse_machine_details(machine)
+    assert isinstance(found, MachineDetails)
     assert found.claim == claim
 
 
@@ -78,8 +90,8 @@ def test_a_claim_reads_back_as_it_was_written() -> None:
     ],
 )
 def test_every_form_of_a_providers_id_names_its_host(provider: str, reference: HostReference | None) -> None:
-    found = parse_machine_host({"spec": {"providerID": provider}})
-    assert isinstance(found, MachineHost)
+    found = parse_machine_details({"spec": {"providerID": provider}})
+    assert isinstance(found, MachineDetails)
     assert found.host == reference
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from pp_hostd.errors import UserError
 from tests.harness.build import go_environment, go_toolchain
 from tests.harness.cache import cache
+from tests.harness.eventually import HANGS_SECONDS
 
 MODULE = Path(__file__).parents[2] / "packaging" / "ignition"
 SOURCE, TRANSLATED = MODULE / "pp-hostd.bu", MODULE / "pp-hostd.ign"
@@ -35,7 +36,7 @@ def build_translator() -> Path:
 
 def translated() -> str:
     program, source = build_translator(), SOURCE.read_text()
-    done = subprocess.run([program], input=source, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([program], input=source, capture_output=True, text=True, timeout=HANGS_SECONDS)
     if done.returncode != 0:
         raise UserError(f"{SOURCE} can't be translated:\n{done.stderr}")
     return done.stdout

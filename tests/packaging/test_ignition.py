@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 
+from tests.harness.eventually import HANGS_SECONDS
 from tests.packaging.ignition import TRANSLATED, translated
 
 SLEEP = ("sleep", "suspend", "hibernate", "hybrid-sleep", "suspend-then-hibernate")
@@ -15,7 +16,7 @@ def test_the_file_in_the_checkout_is_what_its_source_says() -> None:
 
 
 def test_ignition_takes_it() -> None:
-    done = subprocess.run(["ignition-validate", str(TRANSLATED)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["ignition-validate", str(TRANSLATED)], capture_output=True, text=True, timeout=HANGS_SECONDS)
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 

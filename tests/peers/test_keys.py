@@ -1,4 +1,4 @@
-"""The key file: what is taken, and what a person is told about the rest."""
+"""The key file: what is taken, and what a person hears about the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions and answers as messages: what is bound by the signature, and what becomes of a stranger's words."""
+"""Questions and answers as messages: what is bound by the signature, and what happens to a stranger's words."""
 
 from __future__ import annotations
 

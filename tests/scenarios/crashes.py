@@ -1,6 +1,6 @@
-"""Leaders killed at every write of a remediation, or not told of its success: it ends well. By hand, or by .ci/run:
+"""Leaders killed at every write of a remediation, or without news of its success: it ends well.
 
-python -m tests.scenarios.crashes
+By hand, or by .ci/nightly: python -m tests.scenarios.crashes
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Certificates that live for two minutes, on real agents, leaders and a real control plane. By hand, or by .ci/run:
+"""Certificates that live for two minutes, on real agents, leaders and a real control plane. By hand, or by .ci/nightly:
 
 python -m tests.scenarios.renewals --minutes 10
 

@@ -1,4 +1,4 @@
-"""Agents of healthy hosts restarted and upgraded over and over, on a busy machine. By hand, or by .ci/run:
+"""Agents of healthy hosts restarted and upgraded over and over, on a busy machine. By hand, or by .ci/nightly:
 
 python -m tests.scenarios.restarts --count 1000
 """
@@ -128,7 +128,7 @@ def _restarted(stage: Stage, count: int, seed: int) -> Measured:
         bad = [each for each in host.watchdog("fired", "close", "disabled", "magic") if each["at"] > since_at]
         assert host.is_up() and not bad, f"{host.name}: {bad}, {host.journal()[-3:]}"
     after = [stage.contents.node(host.name).resource_version for host in hosts]
-    assert after == versions, "a promise was written anew"
+    assert after == versions, "a promise was written again"
     eventually(lambda: all(map(stage.is_well, hosts)), "all are well")
     return Measured(count, seed, took_seconds, max(_longest_gap_seconds(host, since_at) for host in hosts))
 

@@ -19,7 +19,7 @@ from tests.harness.eventually import eventually
 from tests.harness.pki import Issued
 
 WATCHDOG_SECONDS = 4
-"""Twice the shortest: the machine that runs the tests may be busy, and here it is agents that reset hosts."""
+"""More than the shortest: the machine that runs the tests may be busy, and here it is agents that reset hosts."""
 SELF_TIMEOUT_SECONDS = SETTINGS["agent.self_timeout_seconds"]
 DEAD_SECONDS = SELF_TIMEOUT_SECONDS + 2 * WATCHDOG_SECONDS
 """T + 2W: nobody lives longer than this without a proof."""
@@ -44,8 +44,10 @@ class Stage:
 
     @classmethod
     @contextlib.contextmanager
-    def on(cls, cluster: Cluster, hosts: int, machines: str = "node") -> Iterator[Stage]:
-        settings = {**SETTINGS, "watchdog.timeout_seconds": WATCHDOG_SECONDS, "api.machines": machines}
+    def on(cls, cluster: Cluster, hosts: int, machines: str = "node", **more: Any) -> Iterator[Stage]:
+        """`more` are settings, by their name with `__` for the dot."""
+        own = {key.replace("__", "."): value for key, value in more.items()}
+        settings = {**SETTINGS, "watchdog.timeout_seconds": WATCHDOG_SECONDS, "api.machines": machines, **own}
         with ClusterBed.start(cluster, hosts, settings=settings) as bed:
             yield cls(bed, settings)
 
@@ -56,13 +58,13 @@ class Stage:
         chosen = everyone[:count]
         self.bed.heal()
         self.bed.set_api(Mode.PASS)
-        showing = chosen[count - tokens :]
+        verdict_report = chosen[count - tokens :]
         for host in everyone:
-            if host.is_up() and (host not in chosen or host in showing or host.name in self._altered):
+            if host.is_up() and (host not in chosen or host in verdict_report or host.name in self._altered):
                 host.kill()
         for host in chosen:
             self._mend(host)
-        for host in showing:
+        for host in verdict_report:
             self._use_token(host)
         self.list_in_roster(everyone[: count + dead])
         down = [host.name for host in chosen if not host.is_up()]
@@ -98,7 +100,7 @@ class Stage:
     # What a scenario does to a host; the next one finds it mended.
 
     def alter(self, host: Host) -> Path:
-        """Have it mended and booted anew for the next scenario; its /etc/pp-hostd."""
+        """Have it mended and booted again for the next scenario; its /etc/pp-hostd."""
         self._altered.add(host.name)
         return host.etc
 
@@ -107,7 +109,7 @@ class Stage:
         self.contents.delete(self.contents.machines, host.name)
 
     def configure(self, host: Host, changes: Mapping[str, Any]) -> None:
-        """Write its settings anew, with these changed."""
+        """Rewrite its settings, with these changed."""
         self.alter(host)
         self.bed.configure(host, {**self._settings, **changes})
 

@@ -28,6 +28,8 @@ BEGIN = CALM_SECONDS + 1.0
 LONG_SECONDS = 60.0
 SETTLED_SECONDS = 60.0
 OTHER_SEED = 2
+SHORT = {"agent.self_timeout_seconds": 10.0, "watchdog.timeout_seconds": 4}
+"""The days below are as long as these need."""
 
 
 def day(healed: float, *troubles: Trouble) -> Schedule:
@@ -37,24 +39,24 @@ def day(healed: float, *troubles: Trouble) -> Schedule:
 
 
 DAYS = {
-    "cut-off": day(15, Trouble(0, "cut off", X), Trouble(0.5, "request", X)),
+    "cut-off": day(24, Trouble(0, "cut off", X), Trouble(0.5, "request", X)),
     "reads-its-condemnation": day(7, Trouble(0, "request", X)),
-    "accused-by-peers": day(15, Trouble(0, "cut off from API", X), Trouble(0.5, "request", X)),
-    "absolved": day(8, Trouble(0, "cut off", X), Trouble(0.5, "request", X), Trouble(3, "absolve", X)),
-    "outage": day(8, Trouble(0, "API stops", part=1.0), Trouble(11, "request", X)),
+    "accused-by-peers": day(24, Trouble(0, "cut off from API", X), Trouble(0.5, "request", X)),
+    "absolved": day(14, Trouble(0, "cut off", X), Trouble(0.5, "request", X), Trouble(3, "absolve", X)),
+    "outage": day(14, Trouble(0, "API stops", part=1.0), Trouble(18, "request", X)),
     "majority-without-api": day(
-        24, Trouble(0, "split", ALL_BUT_ONE), Trouble(1, "request", X), Trouble(22, "power fails", X)
+        40, Trouble(0, "split", ALL_BUT_ONE), Trouble(1, "request", X), Trouble(36, "power fails", X)
     ),
     "back-before-it-is-freed": day(5, Trouble(0, "power fails", X), Trouble(0.5, "request", X)),
     "leaders-killed": day(
-        26, Trouble(0, "cut off", X), Trouble(0.5, "request", X), *[Trouble(4, "leader is killed")] * LEADERS
+        40, Trouble(0, "cut off", X), Trouble(0.5, "request", X), *[Trouble(4, "leader is killed")] * LEADERS
     ),
-    "withdrawn": day(13, Trouble(0, "agent stops", X, seconds=0.5), Trouble(1, "request", X)),
-    "switch-is-dead": day(9, *(Trouble(0, "cut off", (name,)) for name in EVERYBODY)),
+    "withdrawn": day(15, Trouble(0, "agent stops", X, seconds=0.5), Trouble(2, "request", X)),
+    "switch-is-dead": day(15, *(Trouble(0, "cut off", (name,)) for name in EVERYBODY)),
 }
-"""Chance decides nothing in them that an account tells of."""
+"""Chance decides nothing in them that an account holds."""
 CONDEMNS_FIRST = Change(
-    "pp_hostd.leader.plan.poison_pill:_condemned",
+    "pp_hostd.leader.remedies.poison_pill.plan:_condemned",
     "if not node.tainted or not node.unschedulable:",
     "if own and not (node.tainted and node.unschedulable):",
 )
@@ -63,7 +65,7 @@ CONDEMNS_FIRST = Change(
 @pytest.fixture(scope="module")
 def stage() -> Iterator[LeaderStage]:
     """As many hosts and leaders as the simulator has, with machines of the same kind."""
-    settings = {**LEADING, "api.machines": "openshift"}
+    settings = {**LEADING, **SHORT, "api.machines": "openshift"}
     with EmbeddedCluster.start() as cluster, ClusterBed.start(cluster, NODES, settings=settings) as bed:
         stage = LeaderStage(bed, list(bed.hosts)[:LEADERS])
         try:

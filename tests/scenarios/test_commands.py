@@ -17,8 +17,8 @@ import pytest
 from pp_hostd.model.promise import Armed, Withdrawn
 from tests.harness.bed.host import Host
 from tests.harness.bed.relay import Mode
-from tests.harness.eventually import eventually
-from tests.scenarios.stage import Stage, now, shows
+from tests.harness.eventually import HANGS_SECONDS, eventually
+from tests.scenarios.stage import SELF_TIMEOUT_SECONDS, Stage, now, shows
 
 EXIT_USER_ERROR, EXIT_DOWN = 2, 3
 MAINTENANCE = ("maintenance", "on", "--why", "new disk", "--who", "ann", "--until")
@@ -58,10 +58,10 @@ def test_a_healthy_host_tells_its_proof_its_watchdog_and_what_would_change_that(
     table = said(host, "status")
     for words in ("state healthy", "proof own read, begun", "watchdog armed, hardware, 4 s", "gate open (hold)"):
         assert words in table
-    assert "promise armed: T 5.5 s, W 4 s, roster" in table
+    assert "promise armed: T 10 s, W 4 s, roster" in table
     current = status(host)
     assert (current["node"], current["boot"], current["state"]) == (host.name, host.boot_id, "healthy")
-    assert 0 < current["feed_until_seconds"] <= 5.5
+    assert 0 < current["feed_until_seconds"] <= SELF_TIMEOUT_SECONDS
     explained = said(host, "explain")
     assert explained.startswith("Healthy: its machine is not condemned. The last proof that it is not condemned began")
     assert "3 failed reads in a row would make it ask its peers; a condemnation would reset it." in explained
@@ -77,7 +77,7 @@ def test_status_is_shown_again_and_again_until_it_is_interrupted(stage: Stage) -
         assert watching.stdout is not None
         first, second = (json.loads(watching.stdout.readline()) for _ in range(2))
         os.killpg(watching.pid, signal.SIGINT)  # as a terminal does
-        _, errors = watching.communicate(timeout=10)
+        _, errors = watching.communicate(timeout=HANGS_SECONDS)
     assert second["at"] > first["at"]
     assert errors == b""
 
@@ -126,7 +126,8 @@ def test_a_condemned_host_that_waits_says_who_ends_that(stage: Stage) -> None:
     condemnation_id = stage.contents.condemn(host.name)
     stage.bed.boot(host.name)
     shows(host, f"condemned under id {condemnation_id}")
-    ends = f"It waits until condemnation {condemnation_id} is lifted: the leader does that once the workloads are free."
+    ends = f"It waits until condemnation {condemnation_id} is lifted: "
+    ends += "the leader does that once it has released the workloads."
     assert ends in said(host, "explain")
     assert said(host, "gate", "status").endswith(ends)
     assert status(host)["gate"]["state"] == "closed"
@@ -144,7 +145,7 @@ def test_a_dry_run_judges_and_says_what_it_would_do(stage: Stage) -> None:
     assert "state healthy (dry run)" in said(host, "status")
     stage.contents.condemn(host.name)
     shows(host, "would reset this host (dry run): its machine is condemned")
-    assert "In a dry run nothing is done about it; the next proof ends it." in said(host, "explain")
+    assert "A dry run does nothing about it; the next proof ends this state." in said(host, "explain")
     stage.contents.lift(host.name)
     shows(host, "healthy")
     assert host.is_up() and not host.watchdog("open")

@@ -1,4 +1,4 @@
-"""Nobody who is told about a host can hold it up: not journald, not whoever reads stderr, not systemd."""
+"""Nobody who hears of a host can hold it up: not journald, not whoever reads stderr, not systemd."""
 
 from __future__ import annotations
 

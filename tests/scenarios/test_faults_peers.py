@@ -1,4 +1,4 @@
-"""Peers that deceive are as good as silent: many of them vouch for nobody, and one honest peer does."""
+"""Peers that deceive are as good as silent: many of them confirm nobody, and one honest peer does."""
 
 from __future__ import annotations
 

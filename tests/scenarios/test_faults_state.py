@@ -86,7 +86,7 @@ def test_a_state_that_is_damaged_while_the_api_is_away_resets_nobody(any_stage: 
     for host, damaged in zip(hosts, (half, garbage, from_the_future)):
         damage(host, "state", damaged)
         says(host, "it counts as nothing known, and was set aside as /run/pp-hostd/state.corrupt")
-        says(host, "what the judgement before had kept stands instead")
+        says(host, "the copy of the judgement before counts instead")
     outlive(hosts, LONG_SECONDS)
     for host in hosts:
         shows(host, "the control plane is out, not this host")

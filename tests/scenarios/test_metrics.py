@@ -10,7 +10,7 @@ from tests.harness.bed.host import Host
 from tests.harness.bed.record import Event
 from tests.harness.bed.relay import Mode
 from tests.harness.eventually import eventually
-from tests.scenarios.stage import Stage, now, reset_within, says, shows
+from tests.scenarios.stage import SELF_TIMEOUT_SECONDS, Stage, now, reset_within, says, shows
 
 FETCH = """
 import sys, urllib.error, urllib.request
@@ -55,7 +55,7 @@ def test_metrics_name_the_state_and_count_what_is_done(stage: Stage) -> None:
     host, *_ = stage.hosts(3)
     assert states(host) == ["healthy"]
     before = figures(host)
-    assert 0 <= before["pp_hostd_proof_age_seconds"] < 5.5
+    assert 0 <= before["pp_hostd_proof_age_seconds"] < SELF_TIMEOUT_SECONDS
     eventually(lambda: figures(host)["pp_hostd_feeds_total"] > before["pp_hostd_feeds_total"], "feeds are counted")
     assert figures(host)["pp_hostd_api_requests_total"] > 0
     stage.bed.set_api(Mode.SWALLOW)
@@ -103,7 +103,7 @@ def test_each_change_of_state_is_one_line_in_the_journal_with_its_cause_and_the_
         fields = event["fields"]
         assert fields["SYSLOG_IDENTIFIER"] == "pp-hostd"
         age, left = float(fields["PP_HOSTD_PROOF_AGE_SECONDS"]), float(fields["PP_HOSTD_FEEDS_FOR_SECONDS"])
-        assert abs(age + left - 5.5) < 0.01
+        assert abs(age + left - SELF_TIMEOUT_SECONDS) < 0.01
         assert f"(proof {age:.1f} s old, feeds for {left:.1f} s)" in event["line"]
 
 
@@ -129,4 +129,4 @@ def test_after_the_watchdog_fired_the_next_boot_says_that_no_word_was_left(stage
     host.signal_agent(signal.SIGSTOP)
     assert host.await_down()["how"] == "watchdog"
     stage.bed.boot(host.name)
-    says(host, "the last boot ended because its watchdog was not fed in time; it left no word why")
+    says(host, "the last boot ended because its watchdog was not fed in time; that boot left no reason")

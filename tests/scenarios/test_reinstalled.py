@@ -59,7 +59,7 @@ def test_a_host_that_is_condemned_again_after_a_new_install_resets_itself_before
     assert not lost.is_up(), (lost.status_text(), lost.journal()[-3:])
     down_at, acknowledged_at = lost.down()["at"], _said_at(stage, f"{lost.name}: at least half of")
     assert down_at - acknowledged_at < DEAD_SECONDS
-    assert _said_at(stage, "to reset itself: deletes its Node") > down_at
+    assert _said_at(stage, "to reset itself; deleting its Node") > down_at
     stage.given_back(lost)
 
 

@@ -60,7 +60,7 @@ def test_a_host_that_is_cut_off_is_freed_for_its_object_which_goes_when_the_heal
     uid = stage.uid(lost)
     stage.bed.cut(lost.name)
     make(stage, lost)
-    stage.freed(lost, uid, 60)
+    stage.freed(lost, uid)
     assert not lost.is_up()
     stage.given_back(lost)
     eventually(lambda: phase(stage, lost) == "Waiting", "the object waits for the node")

@@ -79,7 +79,7 @@ def test_a_host_that_is_off_for_long_is_freed_once_and_not_reset_when_it_is_back
     eventually(check.sees_note, "the leader notes that it is requested again", LONG_SECONDS)
     freed = stage.uid(host)
     assert freed != uid
-    stage.shows("what is requested meanwhile begins nothing")
+    stage.shows("a request in the meantime begins nothing")
     stage.bed.boot(host.name)
     eventually(lambda: check.look() and host.kubelet_started(), "it is back, and its gate open", LONG_SECONDS)
     stage.contents.report(host.name, ready=True)

@@ -153,7 +153,7 @@ class Trial:
             self._request()
         if not self._accidents.struck or not self._bears_note() or not self._is_led_after(accident):
             return False
-        return "what is requested meanwhile begins nothing" in self._bed.contents.leader_status()
+        return "a request in the meantime begins nothing" in self._bed.contents.leader_status()
 
     def _is_led_after(self, accident: Accident) -> bool:
         """Whether somebody leads whom the accident has not killed."""

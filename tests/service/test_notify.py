@@ -102,6 +102,16 @@ def test_without_systemd_nothing_is_sent_and_nothing_fails(monkeypatch: pytest.M
         notify.close()
 
 
+def test_a_socket_in_the_abstract_namespace_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"pp-hostd-{os.getpid()}"
+    monkeypatch.setenv("NOTIFY_SOCKET", f"@{name}")
+    with systemd(f"\0{name}") as far:
+        notify = Notify(Clock())
+        notify.ready()
+        assert heard(far) == ["READY=1"]
+        notify.close()
+
+
 def test_systemd_s_watchdog_is_not_fed_when_it_watches_another_process(
     far: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,6 +32,19 @@ ONCE_BROKEN = (
     20190114,
     20269305,
     20269372,
+    2026128809,
+    2026130001,
+    3026115508,
+    3026121604,
+    4026112339,
+    5026115415,
+    6026115673,
+    6026116799,
+    7026134965,
+    8026142237,
+    9026112219,
+    9026118324,
+    11026130806,
 )
 """Days of up to 15 nodes on which campaigns have found faults, of the daemons' or of the simulator's own."""
 MOST_SCHEDULES = 250
@@ -67,7 +80,7 @@ def test_on_known_bad_days_every_invariant_holds() -> None:
 
 
 def test_on_days_that_went_wrong_once_every_invariant_holds() -> None:
-    assert violations(ONCE_BROKEN, Arena(Settings(), most_nodes=15)) == []
+    assert violations(ONCE_BROKEN, Arena(Settings(), most_nodes=15, every_flow=False)) == []
 
 
 def test_on_days_that_nobody_has_seen_every_invariant_holds() -> None:

@@ -86,7 +86,7 @@ def test_the_same_seed_gives_the_same_figures() -> None:
     assert without_stopwatch(run(SHORT_OUTAGE, NODES, seed=4)) != without_stopwatch(first)
 
 
-# What becomes of the hosts.
+# What happens to the hosts.
 
 
 def test_nobody_is_reset_when_the_control_plane_fails_and_all_are_well_an_interval_after_its_end() -> None:

@@ -17,13 +17,14 @@ import pytest
 
 from pp_hostd.sim.mutants import MUTANTS
 from pp_hostd.sim.named_days import DAYS
+from tests.harness.eventually import HANGS_SECONDS
 
 COMMAND = [str(Path(sys.executable).with_name("pp-hostd")), "simulate"]
 SMALL = ("--nodes", "3", "--jobs", "2")
 
 
 def simulate(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=HANGS_SECONDS, check=False)
 
 
 def told(*arguments: str) -> Any:
@@ -118,7 +119,7 @@ def test_ctrl_c_ends_all_processes_and_tells_what_is_known() -> None:
         assert process.stdout is not None
         assert process.stdout.readline().startswith(b"1000000 schedules from seed ")
         os.killpg(process.pid, signal.SIGINT)
-        rest, complaint = process.communicate(timeout=30)  # the last one that could write is gone then
+        rest, complaint = process.communicate(timeout=HANGS_SECONDS)  # the last one that could write is gone then
     assert (process.returncode, complaint) == (130, b"")
     assert rest.startswith(b"Interrupted; so far:\nschedules ")
 
@@ -131,7 +132,7 @@ def test_a_terminal_is_shown_how_far_it_is_and_what_was_done_until_ctrl_c_is_kep
         while b" left" not in shown:
             shown += os.read(parent, 4096)
         os.killpg(process.pid, signal.SIGINT)
-        assert process.wait(timeout=30) == 130
+        assert process.wait(timeout=HANGS_SECONDS) == 130
     os.close(parent)
     assert b" of 1000000 schedules, " in shown
     assert b" a second, 0 violations, about " in shown
@@ -155,7 +156,7 @@ with taken_out(mutant):
 
 def simulate_without_the_gate(*arguments: str) -> str:
     command = [sys.executable, "-c", WITHOUT_THE_GATE, "simulate", *arguments]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_SECONDS, check=False)
     assert (result.returncode, result.stderr) == (1, "")
     return result.stdout
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from pp_hostd.kube.resources import NODES
-from pp_hostd.leader.node_writes import cordon, uncordon
+from pp_hostd.leader.steps.node_patches import cordon, uncordon
 from pp_hostd.model.condemnation import Condemned
 from pp_hostd.model.settings import Settings
 from pp_hostd.sim.api import Api, as_it_is
@@ -42,8 +42,8 @@ def test_a_write_is_done_whose_answer_is_lost() -> None:
     """That of another T: the host does not know, and is bound by both."""
     longer, lost = Trouble(15.0, "agent is reloaded", X, 0.0, 1.0), Trouble(15.0, "an answer is lost", X)
     stories = [Story(longer, replace(lost, part=number / MESSAGES), until=16.5) for number in range(4)]
-    bonds = [story.world.agents["node-5"][1].driver.bond for story in stories]
-    unknown = [story for story, bond in zip(stories, bonds) if bond.pending]
+    all_commitments = [story.world.agents["node-5"][1].driver.commitments for story in stories]
+    unknown = [story for story, commitments in zip(stories, all_commitments) if commitments.pending]
     assert pytest.approx(40.5) in [story.promise.self_timeout_seconds for story in unknown]
 
 
@@ -110,8 +110,8 @@ def test_in_every_kind_of_cluster_a_node_is_freed_and_comes_back(machines: str, 
 
 def test_pods_of_a_node_out_of_service_are_deleted_by_the_clusters_own_controllers() -> None:
     story = Story(*FREED, cluster=Cluster(strategy="out-of-service"))
-    marked, *_, last = story.said("node-1", "node-5: frees its workloads") or story.said(
-        "node-2", "frees its workloads"
+    marked, *_, last = story.said("node-1", "node-5: freeing its workloads") or story.said(
+        "node-2", "freeing its workloads"
     )
     assert 5.0 < last - marked < 8.0
 

@@ -12,7 +12,7 @@ import fcntl
 import os
 
 from pp_hostd.agent.record_file import Sentences, load_record, write
-from pp_hostd.model.bond import Gate
+from pp_hostd.model.boot_commitments import Gate
 from pp_hostd.model.record import MAX_RECORD_CHARACTERS, OPAQUE, Unreadable, document, read, render
 
 

@@ -6,7 +6,7 @@ from pp_hostd.agent.sense.api import Clock, backup_exists
 from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.outcome import ApiError, is_missing, written_by
 from pp_hostd.kube.resources import NODES
-from pp_hostd.model.bond import Look, StoreEnded
+from pp_hostd.model.boot_commitments import Look, StoreEnded
 from pp_hostd.model.keys import AGENT
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.model.promise import AgentRecord

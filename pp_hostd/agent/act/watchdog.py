@@ -154,7 +154,7 @@ async def _softdog(tried: str, places: Places) -> str | Trouble:
 
 
 async def _modprobe(command: Sequence[str]) -> str:
-    """Why it failed, or nothing."""
+    """Why it failed; empty if none."""
     try:
         child = subprocess.Popen(  # noqa: ASYNC220  (asyncio's own would start a thread on Python 3.9 to 3.11)
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE

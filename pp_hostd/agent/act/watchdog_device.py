@@ -79,7 +79,7 @@ class Device:
         return self.read_timeout() if outcome is Done.DONE else outcome
 
     def read_timeout(self) -> Outcome:
-        outcome = self._do(GETTIMEOUT, 0, "does not tell its timeout", Unusable.TIMEOUT_REFUSED)
+        outcome = self._do(GETTIMEOUT, 0, "does not report its timeout", Unusable.TIMEOUT_REFUSED)
         if outcome is Done.DONE:
             self.timeout_seconds = float(self._answer())
         return outcome
@@ -157,7 +157,7 @@ def unfit(device: Device, timeout_seconds: int, least_seconds: float) -> Trouble
     real_seconds = device.timeout_seconds
     if not least_seconds <= real_seconds <= MAX_TIMEOUT_SECONDS:
         needed = f"its timeout is {real_seconds:g} s, and {least_seconds:g} to {MAX_TIMEOUT_SECONDS:g} s is needed"
-        why = asked.sentence if isinstance(asked, Trouble) else f"{device.path} was asked for {timeout_seconds} s"
+        why = asked.sentence if isinstance(asked, Trouble) else f"{device.path}: {timeout_seconds} s were requested"
         return Trouble(Unusable.TIMEOUT_OUT_OF_RANGE, f"{why}; {needed}")
     if isinstance(asked, Trouble):
         device.troubles = (f"{asked.sentence}; it keeps its own {real_seconds:g} s",)

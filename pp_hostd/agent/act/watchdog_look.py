@@ -1,4 +1,4 @@
-"""What can be told about a watchdog without opening it, since opening would arm it: sysfs, and who holds it."""
+"""Describes a watchdog without opening it, since opening would arm it: by sysfs, and by who holds it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pp_hostd.frozen import frozen
 
 SYSFS = "/sys/class/watchdog"
 PROC = "/proc"
-UNOPENED = "It was not opened, as that would arm it; what sysfs does not tell is not known."
+UNOPENED = "It was not opened, as that would arm it; values that sysfs does not show are not known."
 ALIASES = {"/dev/watchdog": "/dev/watchdog0"}
 """Two nodes of one device: the kernel gives its first watchdog the old name as well."""
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, Callable
 
 EXIT_DOWN = 3
-WITHOUT_DAEMON = "Exit code 3: the daemon does not run; then what it said last is shown."
+WITHOUT_DAEMON = "Exit code 3: the daemon does not run; the command then shows its last report."
 
 
 def add(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
@@ -37,7 +37,7 @@ def _add_status(commands: argparse._SubParsersAction[Any]) -> None:
     status = _parser(
         commands,
         "status",
-        "show how this host stands: verdict, proof and its age, watchdog, peers, next deadline",
+        "show the state of this host: verdict, proof and its age, watchdog, peers, next deadline",
         WITHOUT_DAEMON,
     )
     _json(status)
@@ -67,7 +67,7 @@ def _add_ask(commands: argparse._SubParsersAction[Any], config_path: str) -> Non
 
 
 def _add_query_watchdog(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
-    query = _parser(commands, "query-watchdog", "show what the kernel tells about the watchdog, without opening it")
+    query = _parser(commands, "query-watchdog", "show what the kernel says about the watchdog, without opening it")
     _json(query)
     _config(query, config_path)
     query.set_defaults(command=_command("query_watchdog", "query_watchdog"))
@@ -76,7 +76,7 @@ def _add_query_watchdog(commands: argparse._SubParsersAction[Any], config_path: 
 def _add_gate(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
     gate = _parser(commands, "gate", "show or open the gate that holds the kubelet after a boot")
     actions = gate.add_subparsers(title="actions", metavar="ACTION", required=True)
-    status = _parser(actions, "status", "tell whether the gate is closed, and why", WITHOUT_DAEMON)
+    status = _parser(actions, "status", "say whether the gate is closed, and why", WITHOUT_DAEMON)
     _json(status)
     status.set_defaults(command=_command("gate", "status"))
     opening = _parser(
@@ -106,7 +106,7 @@ def _add_maintenance(commands: argparse._SubParsersAction[Any]) -> None:
         actions,
         "on",
         "withdraw the promise and disarm the watchdog until a time to come",
-        "Exit code 1: it is ordered, and the host is still armed; it goes on trying.",
+        "Exit code 1: the order is stored, but the host is still armed; the agent keeps trying.",
     )
     on.add_argument("--why", required=True, metavar="TEXT", help="shown wherever the host's state is shown")
     on.add_argument(
@@ -120,9 +120,7 @@ def _add_maintenance(commands: argparse._SubParsersAction[Any]) -> None:
     off = _parser(actions, "off", "end the maintenance: the host is armed again when it has proof")
     _who(off)
     off.set_defaults(command=_command("maintenance", "end"))
-    status = _parser(
-        actions, "status", "tell whether there is maintenance, by whom, why and until when", WITHOUT_DAEMON
-    )
+    status = _parser(actions, "status", "say whether there is maintenance, by whom, why and until when", WITHOUT_DAEMON)
     _json(status)
     status.set_defaults(command=_command("maintenance", "status"))
 
@@ -136,7 +134,7 @@ def _add_doctor(commands: argparse._SubParsersAction[Any], config_path: str) -> 
         "do not count. Not as root it checks what it may.",
     )
     doctor.add_argument(
-        "--peers", metavar="K", type=int, default=3, help="so many peers, chosen at random, are asked; default: 3"
+        "--peers", metavar="K", type=int, default=3, help="how many peers, chosen at random, to ask; default: 3"
     )
     _json(doctor)
     _config(doctor, config_path)

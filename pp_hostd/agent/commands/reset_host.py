@@ -12,7 +12,7 @@ from pp_hostd.agent.act.reset import SYNC_SECONDS, WATCHDOG_GRACE_SECONDS, Reset
 from pp_hostd.agent.act.watchdog import SoftwareOnly, Watchdog, acquire
 from pp_hostd.agent.act.watchdog_look import boot_status, query
 from pp_hostd.agent.commands.daemon_link import Down, order, report
-from pp_hostd.agent.only_one import only_one
+from pp_hostd.agent.instance_lock import instance_lock
 from pp_hostd.agent.sense.boot import RECORD, boot_id, ending, last_boot
 from pp_hostd.agent.state import RUN_DIRECTORY, VAR_DIRECTORY
 from pp_hostd.errors import UserError
@@ -39,7 +39,7 @@ def reset_host(arguments: Namespace) -> int:
     try:
         armed = report()["armed"]
     except Down:
-        with only_one(RUN_DIRECTORY):  # else it hangs, and has the watchdog
+        with instance_lock(RUN_DIRECTORY):  # else it hangs, and has the watchdog
             return _by_own_hand(settings, arguments.watchdog_only)
     say(order("test-watchdog" if arguments.watchdog_only else "test-reset", who=who()).sentence)
     return _await_end(armed["timeout_seconds"] if arguments.watchdog_only else 0.0)
@@ -52,10 +52,10 @@ def _explained(settings: Settings) -> str:
         "pp-hostd: nothing was done. With --yes-reset-this-host this resets the host at once, as a judgement would:",
         f"1. The watchdog {seen.device}{known} gets its shortest timeout, and is fed no more. The daemon does that if "
         "it runs; else this command opens the watchdog, which arms it.",
-        "2. Who ordered it is recorded, for the next boot's journal and pp-hostd history.",
+        "2. The name of who ordered it is recorded, for the next boot's journal and pp-hostd history.",
         "3. The disks are synced; half a second later the host is rebooted by sysrq, or by reboot(2).",
-        "With --watchdog-only it is not rebooted by software: the watchdog must do it, which shows whether it does.",
-        "What runs here is killed; nothing is withdrawn, as in a power cut. Empty the host first: kubectl drain NODE",
+        "With --watchdog-only software does not reboot the host: the watchdog must, and shows whether it does.",
+        "All here is killed; nothing is withdrawn, as in a power cut. Empty the host first: kubectl drain NODE",
     )
     return "\n".join(filled(each, 2, 2 * bool(number)) for number, each in enumerate(paragraphs))
 

@@ -27,7 +27,7 @@ T = TypeVar("T")
 Loaded = Union[config.Loaded, ConfigError]
 
 LOOK_SECONDS, CLUSTER_SECONDS, PEERS_SECONDS = 12.0, 25.0, 15.0
-NO_SETTINGS = NotKnown("the configuration can't be used", "Mend the configuration first.")
+NO_SETTINGS = NotKnown("the configuration can't be used", "Correct the configuration first.")
 
 
 class Examination:

@@ -102,7 +102,7 @@ class OwnMachine:
         return replace(read, machine=None, failure=f"machine {self.subject} {belongs}, not to {self._node}")
 
     async def _find(self) -> str:
-        """Why the machine can't be found, or nothing."""
+        """Why the machine can't be found; empty if none."""
         try:
             found = await self._reader.subject_of(self._node, self._deadline_seconds)
         except ApiError as error:

@@ -106,7 +106,7 @@ def _told(directory: str, boot: str, found: Ending | None, by_watchdog: bool) ->
         fired = ", and the watchdog did it" if by_watchdog else ""
         sentence = f"the last boot ended because {found.cause}{fired} (boot {found.boot}, at {found.ended_wallclock})"
     elif by_watchdog and not any(one.told_in == boot for one in told):
-        found = Ending(UNKNOWN, "its watchdog was not fed in time; it left no word why")
+        found = Ending(UNKNOWN, "its watchdog was not fed in time; that boot left no reason")
         sentence = f"the last boot ended because {found.cause}"
     else:  # nothing, or the word of this very boot: a reset that is still under way
         return None

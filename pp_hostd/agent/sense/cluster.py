@@ -24,7 +24,7 @@ from pp_hostd.kube.kubeconfig import Kubeconfig, load, load_aside
 from pp_hostd.kube.outcome import ApiError, is_missing
 from pp_hostd.kube.renewing import RENEWED, Renewing
 from pp_hostd.kube.resources import CONFIG_MAPS
-from pp_hostd.model.bond import Look, StoreEnded
+from pp_hostd.model.boot_commitments import Look, StoreEnded
 from pp_hostd.model.control import LONGEST_CLUSTER_MAINTENANCE_SECONDS, Maintenance, parse_control
 from pp_hostd.model.endpoint import parse_endpoint
 from pp_hostd.model.evidence import Read

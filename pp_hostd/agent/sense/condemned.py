@@ -31,7 +31,7 @@ class Hearer(Protocol):
 
 
 class CondemnedWatch:
-    """Tells of every condemned machine. `trouble` says why news may be late or missing, or nothing."""
+    """Reports every condemned machine. `trouble` says why news may be late or missing; empty if they are not."""
 
     def __init__(self, client: ApiClient, machines: str, clock: Clock, hearer: Hearer) -> None:
         self.trouble = "the condemned machines have not been listed yet"
@@ -71,7 +71,7 @@ class CondemnedWatch:
         self.trouble = self._fault  # a bookmark says that the watch goes on, and nothing of the machines
 
     def _tell(self, api_object: Json) -> str:
-        """What is wrong with it, or nothing."""
+        """What is wrong with it; empty if none."""
         machine = parse_machine(api_object)
         if isinstance(machine, Unreadable):
             return f"a machine with the label {CONDEMNED}: {machine}"

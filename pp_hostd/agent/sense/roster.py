@@ -15,7 +15,7 @@ WHAT = f"ConfigMap {NAMESPACE}/{ROSTER}"
 
 
 class RosterWatch:
-    """`roster` is the newest that could be read; `trouble` says what is wrong with the one in the cluster, or nothing.
+    """`roster` is the newest that could be read; `trouble` is what is wrong with the one in the cluster, if any.
 
     `store` takes each new one, and keeps it for the next run of the agent, which begins with it as `known`.
     """
@@ -43,7 +43,7 @@ class RosterWatch:
         self.trouble = self._fault  # a bookmark says that the watch goes on, and nothing of the roster
 
     def _read(self, config_map: Json | None) -> str:
-        """What is wrong with it, or nothing."""
+        """What is wrong with it; empty if none."""
         if config_map is None:
             return f"there is no {WHAT}: pp-leader writes it"
         data = config_map.get("data")

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import NODES, Resource
-from pp_hostd.model.bare_metal_host import PowerRequest, parse_request
+from pp_hostd.leader.registry import REGISTRY
 from pp_hostd.model.condemnation import NotCondemned, parse_condemnation
-from pp_hostd.model.keys import AGENT, CONDEMNATION_ID, CORDONED, ENROLLED, FREEING, PREFIX, REBOOT, backup_name
+from pp_hostd.model.keys import AGENT, CONDEMNATION_ID, CORDONED, ENROLLED, FREEING, PREFIX, backup_name
 from pp_hostd.model.promise import GateClosed, Withdrawn, parse_agent_record
-from pp_hostd.model.remediation import POISON_PILL, PROPOSED
 
 Found = tuple[Resource, Json]
 """A Node or a Machine, and its kind."""
@@ -38,30 +37,13 @@ def removal(api_object: Json) -> Json | None:
 
 
 def objections(
-    lease: Json | None, found: Sequence[Found], config_maps: Sequence[Json], flows: Sequence[Found] = ()
+    lease: Json | None, found: Sequence[Found], config_maps: Sequence[Json], read_by_flows: Sequence[Found] = ()
 ) -> list[str]:
-    """Why this cluster can't do without pp-hostd now, each with what to do about it. `flows` are the objects of other
-    flows: BareMetalHosts and remediations."""
+    """Why this cluster can't do without pp-hostd now, each with what to do about it. `read_by_flows` are the objects
+    that remedies and requesters read for themselves."""
     nodes = [each for kind, each in found if kind is NODES]
-    others = (*_kept_off(flows), *_unfinished(flows))
+    others = [why for flow in REGISTRY.all for kind, each in read_by_flows for why in flow.objections(kind, each)]
     return [*_leading(lease), *_missing(nodes, config_maps), *_condemned(found), *_armed(nodes), *others]
-
-
-def _kept_off(flows: Sequence[Found]) -> Iterator[str]:
-    for kind, host in flows:
-        metadata = host["metadata"]
-        for key, value in (metadata.get("annotations") or {}).items():
-            if key.startswith(f"{REBOOT}/") and isinstance(parse_request(value), PowerRequest):
-                what = kind.describe(metadata["namespace"], metadata["name"])
-                yield f"{what} is kept off by a leader: let pp-leader finish; or remove its annotation {key}"
-
-
-def _unfinished(flows: Sequence[Found]) -> Iterator[str]:
-    for kind, api_object in flows:
-        metadata = api_object["metadata"]
-        if not {POISON_PILL.finalizer, PROPOSED.finalizer}.isdisjoint(metadata.get("finalizers") or ()):
-            what = kind.describe(metadata["namespace"], metadata["name"])
-            yield f"{what} is being carried out: let pp-leader finish, or delete it while pp-leader runs"
 
 
 def _leading(lease: Json | None) -> Iterator[str]:

@@ -6,10 +6,11 @@ from collections.abc import Collection
 
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import NAMESPACES, Resource
-from pp_hostd.leader.access.definitions import DEFINITIONS, definitions
-from pp_hostd.leader.access.granted import ONLY_POISON_PILL, GrantedFlow
 from pp_hostd.leader.access.policies import ADMISSION, policies
-from pp_hostd.leader.access.roles import RBAC_GROUP, agent_roles, health_check_roles, leader_roles
+from pp_hostd.leader.access.roles import agent_roles, leader_roles
+from pp_hostd.leader.access.rules import RBAC_GROUP
+from pp_hostd.leader.registry import REGISTRY, Registry
+from pp_hostd.leader.requests.remediation_objects.definitions import DEFINITIONS
 from pp_hostd.model.identities import AgentsUse
 from pp_hostd.model.keys import NAMESPACE
 
@@ -31,11 +32,15 @@ KINDS = {
 """How the API serves the manifests, by their kind."""
 
 
-def manifests(machines: str, agents_use: AgentsUse, flows: Collection[GrantedFlow] = ONLY_POISON_PILL) -> list[Json]:
+def manifests(
+    machines: str, agents_use: AgentsUse, flows: Collection[str] = (), registry: Registry = REGISTRY
+) -> list[Json]:
     """For a cluster whose machines are of this kind (the setting api.machines), and for these flows of the leader."""
     # The API would add this label, on which a policy relies, and then find it changed by the next apply.
     metadata = {"name": NAMESPACE, "labels": {"kubernetes.io/metadata.name": NAMESPACE}}
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
-    ours = definitions() if GrantedFlow.EXTERNAL_REMEDIATION in flows else []
-    roles = [*leader_roles(machines, flows), *agent_roles(machines, agents_use), *health_check_roles(flows)]
+    granted = [each for each in registry.requesters if each.name in flows]
+    ours = [definition for each in granted for definition in each.definitions()]
+    others = [role for each in registry.requesters for role in each.roles(each in granted)]
+    roles = [*leader_roles(machines, flows, registry), *agent_roles(machines, agents_use), *others]
     return [namespace, *ours, *policies(), *roles]

@@ -112,7 +112,7 @@ def _has_our_usages(request: str) -> str:
 def _nodes() -> Json:
     """What the rules rest on stays as it was, through nodes/status too, but for the promise on the node's own Node.
 
-    A Node made afresh had nothing of it before. Deleted is none: its workloads would start elsewhere.
+    A new Node had nothing of it before. Deleted is none: its workloads would start elsewhere.
     """
     kept = "request.operation == 'DELETE' || sets.equivalent(variables.before, variables.after)"
     return {

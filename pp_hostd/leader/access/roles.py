@@ -10,7 +10,6 @@ from collections.abc import Collection
 
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import (
-    BARE_METAL_HOSTS,
     CAPI_CLUSTERS,
     CONFIG_MAPS,
     EVENTS,
@@ -19,54 +18,42 @@ from pp_hostd.kube.resources import (
     MACHINES,
     NODES,
     PODS,
-    POISON_PILL_REMEDIATIONS,
-    PROPOSED_REMEDIATIONS,
-    REMEDIATIONS,
     VOLUME_ATTACHMENTS,
-    Resource,
-    template_of,
 )
 from pp_hostd.kube.signing_request import REQUESTS
-from pp_hostd.leader.access.granted import ONLY_POISON_PILL, GrantedFlow
+from pp_hostd.leader.access.rules import RBAC_GROUP, READ, rule, sub_rule
+from pp_hostd.leader.registry import REGISTRY, Registry
 from pp_hostd.model.identities import LEADERS, AgentsUse
 from pp_hostd.model.keys import LEADER, NAMESPACE, ROSTER
 from pp_hostd.model.lease import LEASE
 from pp_hostd.model.renewal import SIGNER
 
-RBAC_GROUP = "rbac.authorization.k8s.io"
-READ = "get list watch"
-HEALTH_CHECKS = "pp-hostd:health-checks"
-_GATHERED_BY = (
-    "cluster.x-k8s.io/aggregate-to-manager",  # Cluster API
-    "rbac.ext-remediation/aggregate-to-ext-remediation",  # OpenShift, medik8s
-)
 
-
-def leader_roles(machines: str, flows: Collection[GrantedFlow] = ONLY_POISON_PILL) -> list[Json]:
+def leader_roles(machines: str, flows: Collection[str] = (), registry: Registry = REGISTRY) -> list[Json]:
     """For leaders of a cluster whose machines are of this kind (the setting api.machines), with these flows."""
-    kind, more = MACHINES[machines][0], set(flows) - {GrantedFlow.POISON_PILL}
+    kind = MACHINES[machines][0]
+    more = [each for flow in registry.all if flow.name in flows for each in flow.rights(kind)]
     everywhere = [
-        _rule(NODES, f"{READ} create patch delete"),
-        _sub_rule(NODES),  # Ready=Unknown of a Node that came back without conditions
-        *([] if kind is NODES else [_rule(kind, f"{READ} patch delete" if more else f"{READ} patch")]),
-        *([_rule(CAPI_CLUSTERS, READ)] if machines == "cluster-api" else []),  # whether they are paused
-        *([_rule(BARE_METAL_HOSTS, f"{READ} patch")] if GrantedFlow.POWER_CYCLE in flows else []),
-        *(_for_remediations(kind) if GrantedFlow.EXTERNAL_REMEDIATION in flows else []),
-        _rule(PODS, "list delete"),
-        _rule(VOLUME_ATTACHMENTS, "list delete"),
-        _rule(EVENTS, "get create patch"),
+        rule(NODES, f"{READ} create patch delete"),
+        sub_rule(NODES),  # Ready=Unknown of a Node that came back without conditions
+        *([] if kind is NODES else [rule(kind, f"{READ} patch")]),
+        *([rule(CAPI_CLUSTERS, READ)] if machines == "cluster-api" else []),  # whether they are paused
+        *(each for number, each in enumerate(more) if each not in more[:number]),
+        rule(PODS, "list delete"),
+        rule(VOLUME_ATTACHMENTS, "list delete"),
+        rule(EVENTS, "get create patch"),
         *_for_renewals(),
     ]
     at_home = [
-        _rule(CONFIG_MAPS, "list watch create update delete"),
-        _rule(CONFIG_MAPS, "get patch", LEADER),
-        _rule(LEASES, "create"),  # which RBAC can't limit to a name
-        _rule(LEASES, "get patch", LEASE),
+        rule(CONFIG_MAPS, "list watch create update delete"),
+        rule(CONFIG_MAPS, "get patch", LEADER),
+        rule(LEASES, "create"),  # which RBAC can't limit to a name
+        rule(LEASES, "get patch", LEASE),
     ]
     return [
         *_granted("leader", LEADERS, everywhere),
         *_granted("leader", LEADERS, at_home, NAMESPACE),
-        *_granted("leader", LEADERS, [_rule(LEASES, "get")], KUBELET_LEASES),
+        *_granted("leader", LEADERS, [rule(LEASES, "get")], KUBELET_LEASES),
     ]
 
 
@@ -81,44 +68,19 @@ def _for_renewals() -> list[Json]:
         "resourceNames": [SIGNER],
         "verbs": ["approve"],
     }
-    return [_rule(REQUESTS, "get list create"), _sub_rule(REQUESTS, "approval"), approve]
-
-
-def _for_remediations(machines: Resource) -> list[Json]:
-    """Of whichever kind the cluster serves; and the conditions of a Machine that is left to its owner."""
-    kinds = [versions[0] for versions in REMEDIATIONS.values()]
-    objects = [_rule(kind, f"{READ} patch") for kind in kinds]
-    return [*objects, *(_sub_rule(kind) for kind in (*kinds, machines))]
-
-
-def health_check_roles(flows: Collection[GrantedFlow]) -> list[Json]:
-    """What health checks need to make our objects of our templates. Their own roles gather it by these labels.
-    Where the flow is off it grants nothing, so that an install which leaves the flow out takes the rights away."""
-    kinds = (POISON_PILL_REMEDIATIONS, PROPOSED_REMEDIATIONS) if GrantedFlow.EXTERNAL_REMEDIATION in flows else ()
-    rules = [rule for kind in kinds for rule in (_rule(template_of(kind), READ), _rule(kind, f"{READ} create delete"))]
-    metadata = {"name": HEALTH_CHECKS, "labels": dict.fromkeys(_GATHERED_BY, "true")}
-    return [{"apiVersion": f"{RBAC_GROUP}/v1", "kind": "ClusterRole", "metadata": metadata, "rules": rules or None}]
+    return [rule(REQUESTS, "get list create"), sub_rule(REQUESTS, "approval"), approve]
 
 
 def agent_roles(machines: str, use: AgentsUse) -> list[Json]:
     """For the agents of that cluster. Each reads every machine: peers ask about each other's."""
     at_home = [
-        _rule(CONFIG_MAPS, "get"),  # the orders, and the backup of a node that is missing
-        _rule(CONFIG_MAPS, "list watch", ROSTER),
+        rule(CONFIG_MAPS, "get"),  # the orders, and the backup of a node that is missing
+        rule(CONFIG_MAPS, "list watch", ROSTER),
     ]
     return [
-        *_granted("agent", use.group, [_rule(MACHINES[machines][0], READ)]),
+        *_granted("agent", use.group, [rule(MACHINES[machines][0], READ)]),
         *_granted("agent", use.group, at_home, NAMESPACE),
     ]
-
-
-def _rule(kind: Resource, verbs: str, *names: str) -> Json:
-    rule: Json = {"apiGroups": [kind.group], "resources": [kind.plural], "verbs": verbs.split()}
-    return {**rule, "resourceNames": list(names)} if names else rule
-
-
-def _sub_rule(kind: Resource, subresource: str = "status") -> Json:
-    return {"apiGroups": [kind.group], "resources": [f"{kind.plural}/{subresource}"], "verbs": ["patch"]}
 
 
 def _granted(who: str, group: str, rules: list[Json], namespace: str = "") -> list[Json]:

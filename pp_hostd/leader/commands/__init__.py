@@ -6,8 +6,6 @@ import argparse
 from importlib import import_module
 from typing import Any, Callable
 
-from pp_hostd.leader.access.granted import GrantedFlow
-
 LONGEST_SECONDS = 86400
 
 
@@ -44,7 +42,7 @@ def _add_install(commands: argparse._SubParsersAction[Any]) -> None:
         commands,
         "install",
         "set up the cluster: namespace, rights of leader and agents, admission policies",
-        "It may be run again at any time: it changes only what differs.",
+        "You may run it again at any time: it changes only what differs.",
     )
     _kubeconfig(install)
     install.add_argument("--dry-run", action="store_true", help="print the manifests, for kubectl apply; touch nothing")
@@ -71,12 +69,13 @@ def _add_install(commands: argparse._SubParsersAction[Any]) -> None:
     install.set_defaults(command=_command("install", "install"))
 
 
-def _flows(text: str) -> tuple[GrantedFlow, ...]:
-    known = {flow.value: flow for flow in GrantedFlow}
+def _flows(text: str) -> tuple[str, ...]:
+    from pp_hostd.leader.registry import REGISTRY
+
     names = text.split(",")
-    if not known.keys() >= set(names):
-        raise argparse.ArgumentTypeError(f"{text!r} names something else than {', '.join(known)}")
-    return tuple(known[name] for name in names)
+    if not set(REGISTRY.flows) >= set(names):
+        raise argparse.ArgumentTypeError(f"{text!r} names something else than {', '.join(REGISTRY.flows)}")
+    return tuple(names)
 
 
 def _add_uninstall(commands: argparse._SubParsersAction[Any]) -> None:
@@ -84,7 +83,7 @@ def _add_uninstall(commands: argparse._SubParsersAction[Any]) -> None:
         commands,
         "uninstall",
         "take everything of pp-hostd's out of the cluster",
-        "Refused while a leader leads, a Node is missing or condemned, or a host is armed. It may be run again.",
+        "Refused while a leader leads, a Node is missing or condemned, or a host is armed. You may run it again.",
     )
     _kubeconfig(uninstall)
     uninstall.set_defaults(command=_command("uninstall", "uninstall"))
@@ -95,7 +94,7 @@ def _add_enroll(commands: argparse._SubParsersAction[Any]) -> None:
         commands,
         "enroll",
         "put a node under pp-hostd's care, and make the files that its host needs: kubeconfig and peer key",
-        "It may be run again, for a new certificate; the peer key stays the same.",
+        "You may run it again, for a new certificate; the peer key stays the same.",
     )
     enroll.add_argument("node", metavar="NODE", nargs="?", help="the name of a Node")
     _kubeconfig(enroll)
@@ -113,7 +112,7 @@ def _add_unenroll(commands: argparse._SubParsersAction[Any], config_path: str) -
         commands,
         "unenroll",
         "take a node out of pp-hostd's care, once its host has withdrawn its promise",
-        "Refused while its remediation is asked for. If it was interrupted, run it again.",
+        "Refused while its remediation is requested. If it was interrupted, run it again.",
     )
     _about_node(unenroll, config_path)
     _wait(unenroll, 120, "for the host, and then for the leader")
@@ -135,7 +134,7 @@ def _add_rotate_key(commands: argparse._SubParsersAction[Any], config_path: str)
     rotate.add_argument("--out", metavar="FILE", help="write the key file that every host should have now")
     text = "ask every host of the roster, over the peer port, which keys it uses"
     rotate.add_argument("--ask", action="store_true", help=text)
-    text = "do not ask before `next`, which is refused else if a host is behind or away"
+    text = "do not ask before `next`, which otherwise refuses if a host is behind or away"
     rotate.add_argument("--unasked", action="store_true", help=text)
     _json(rotate)
     rotate.set_defaults(command=_command("rotate_key", "rotate_key"), machines="node")  # which does not matter here
@@ -145,8 +144,8 @@ def _add_status(commands: argparse._SubParsersAction[Any]) -> None:
     status = _parser(
         commands,
         "status",
-        "show who leads, and what is done about each node that is asked for or condemned",
-        "Exit code 3: nobody leads; then what the last leader said is shown.",
+        "show who leads, and the state of each remediation that is requested or running",
+        "Exit code 3: nobody leads; the command then shows the report of the last leader.",
     )
     history = _parser(commands, "history", "list what the leaders did about nodes, oldest first", "")
     for parser, name in ((status, "status"), (history, "history")):
@@ -159,8 +158,8 @@ def _add_explain(commands: argparse._SubParsersAction[Any], config_path: str) ->
     explain = _parser(
         commands,
         "explain",
-        "say how a node stands, what is done about it and why, and what would change that",
-        "Of a node that is well, it says what a condemnation would lead to.",
+        "show the state of a node, what the leader does about it and why, and what would change that",
+        "For a healthy node, the command says what a condemnation would lead to.",
     )
     _about_node(explain, config_path)
     _json(explain)
@@ -171,18 +170,18 @@ def _add_condemn(commands: argparse._SubParsersAction[Any], config_path: str) ->
     condemn = _parser(
         commands,
         "condemn",
-        "ask for the remediation of a node: its host is reset, its workloads start elsewhere",
+        "request the remediation of a node: its host is reset, its workloads start elsewhere",
         "The leader frees the workloads only once the host is certainly dead, and says what keeps it from that.",
     )
     _about_node(condemn, config_path)
     _yes(condemn)
-    condemn.add_argument("--why", metavar="TEXT", default="", help="told in an Event on the machine")
+    condemn.add_argument("--why", metavar="TEXT", default="", help="shown in an Event on the machine")
     condemn.set_defaults(command=_command("condemn", "condemn"))
     absolve = _parser(
         commands,
         "absolve",
-        "take back that a node's remediation is asked for, or that it is condemned",
-        "What the host has already decided, or the leader begun to free, is not stopped by this.",
+        "withdraw the request for a node's remediation, or lift its condemnation",
+        "This stops neither a reset that the host has decided nor workloads that the leader has begun to free.",
     )
     _about_node(absolve, config_path)
     absolve.set_defaults(command=_command("condemn", "absolve"))
@@ -192,7 +191,7 @@ def _add_confirm_dead(commands: argparse._SubParsersAction[Any], config_path: st
     confirm = _parser(
         commands,
         "confirm-dead",
-        "vouch for it that a host is off, so that its workloads are freed without waiting",
+        "confirm that a host is off, so that its workloads are freed without waiting",
         "If the host still runs, there will be two copies of its workloads.",
     )
     _about_node(confirm, config_path)
@@ -205,7 +204,7 @@ def _add_restore(commands: argparse._SubParsersAction[Any], config_path: str) ->
     restore = _parser(
         commands,
         "restore",
-        "make a missing Node anew from its backup, where no leader is left to do so",
+        "recreate a missing Node from its backup, where no leader is left to do so",
         "Refused while the Node is there, or a leader leads.",
     )
     _about_node(restore, config_path)
@@ -230,7 +229,7 @@ def _add_pause(commands: argparse._SubParsersAction[Any]) -> None:
         "--more",
         metavar="NUMBER",
         type=int,
-        help="in the next hour so many more remediations may begin than leader.resets_per_hour allows",
+        help="allow that many more remediations in the next hour than leader.resets_per_hour",
     )
     _who(resume)
     for parser, choices, name in ((pause, pause, "pause"), (resume, whose, "resume")):
@@ -244,11 +243,11 @@ def _add_maintenance(commands: argparse._SubParsersAction[Any]) -> None:
         commands,
         "maintenance",
         "disarm all hosts for planned work on the network, or show whether they are",
-        "Every host withdraws its promise, then disarms; a condemned one does not. The order ends by itself. "
+        "Every host withdraws its promise, then disarms; a condemned host does not. The order ends by itself. "
         "Exit code 1: hosts are still armed.",
     )
     what = maintenance.add_mutually_exclusive_group()
-    what.add_argument("--for", dest="duration", metavar="TIME", help="so long, from 1m to 24h: 90s, 30m, 4h")
+    what.add_argument("--for", dest="duration", metavar="TIME", help="a duration from 1m to 24h: 90s, 30m, 4h")
     what.add_argument("--off", action="store_true", help="end it now")
     maintenance.add_argument("--why", metavar="TEXT", default="planned work", help="shown wherever it is shown")
     _kubeconfig(maintenance)
@@ -271,7 +270,7 @@ def _about_node(parser: argparse.ArgumentParser, config_path: str) -> None:
     parser.add_argument("node", metavar="NODE", help="the name of a Node")
     _kubeconfig(parser)
     _config(parser, config_path)
-    text = "what the machines of this cluster are, in place of the setting api.machines"
+    text = "the kind of machines of this cluster, in place of the setting api.machines"
     parser.add_argument("--machines", choices=("openshift", "cluster-api", "node"), help=text)
 
 

@@ -176,7 +176,7 @@ class Administrator:
             self.server + path,
             body=None if body is None else json.dumps(body),
             headers=headers,
-            timeout=None,  # that of urllib3 would begin anew with each byte
+            timeout=None,  # that of urllib3 would begin again with each byte
             retries=False,
         )
         return reply.status, reply.data

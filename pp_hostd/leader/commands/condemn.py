@@ -1,4 +1,4 @@
-"""`pp-leader condemn` and `pp-leader absolve`: ask for the remediation of a host, and take that back."""
+"""`pp-leader condemn` and `pp-leader absolve`: request the remediation of a host, and withdraw the request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pp_hostd.service.person import confirm, now, one_line, who
 def condemn(arguments: Namespace) -> int:
     settings, name = settings_of(arguments), arguments.node
     why = f": {one_line(arguments.why)}" if arguments.why else ""
-    order = f"{who()} asks for its remediation{why}"
+    order = f"{who()} requests its remediation{why}"
     with closing(Administrator(arguments.kubeconfig)) as administrator:
         host = read_host(administrator, settings, name)
         asked = already(host)
@@ -36,7 +36,7 @@ def condemn(arguments: Namespace) -> int:
             say(filled(sentence))
         confirm(name, yes=arguments.yes)
         untold = _tell(administrator, host, order) if request(administrator, host) else ""
-        follow = f"To follow what is done: pp-leader explain {name}. To take it back: {_absolve(name)}"
+        follow = f"To follow it: pp-leader explain {name}. To withdraw it: {_absolve(name)}"
         say(filled(f"Requested.{untold} {follow}"))
     return 0
 
@@ -47,13 +47,13 @@ def absolve(arguments: Namespace) -> int:
         host = read_host(administrator, settings, name)
         machine = host.only_machine()
         if not administrator.change(host.kind, machine.name, machine.namespace, _lift):
-            say(filled(f"Nothing to do: nobody asks for the remediation of {name}, and it is not condemned."))
+            say(filled(f"Nothing to do: no remediation of {name} is requested or running."))
             return 0
         leadership = read_leadership(administrator, now())
-        said = ["Taken back. What the leader did to the Node for it, the leader undoes.", *_too_late(host)]
+        said = ["Withdrawn. The leader undoes its changes to the Node.", *_too_late(host)]
         said += [] if leadership.leads else [f"Now {leadership.sentence()}."]
         said.append(
-            f"Who asked for it may ask again; to keep the leader off it: pp-leader pause --node {name} --why ..."
+            f"The requester may request it again; to keep the leader off it: pp-leader pause --node {name} --why ..."
         )
         for sentence in said:
             say(filled(sentence))
@@ -61,18 +61,18 @@ def absolve(arguments: Namespace) -> int:
 
 
 def already(host: Host) -> str:
-    """That it is asked for or condemned, if it is."""
+    """That its remediation is requested or running; empty if not."""
     condemnation = host.only_machine().condemnation
     if isinstance(condemnation, Unreadable):
         raise UserError(f"{host.name}: {condemnation}", f"To make it readable: {_absolve(host.name)}")
     if isinstance(condemnation, Condemned):
         since = render_moment(condemnation.since_wallclock)
         return f"{host.name} is condemned since {since}, under id {condemnation.id}"
-    return f"the remediation of {host.name} is asked for already" if isinstance(condemnation, Requested) else ""
+    return f"the remediation of {host.name} is requested already" if isinstance(condemnation, Requested) else ""
 
 
 def request(administrator: Administrator, host: Host) -> bool:
-    """Ask for its remediation; False if somebody else has done so by now."""
+    """Request its remediation; False if somebody else has done so by now."""
     machine = host.only_machine()
 
     def ask(api_object: Json) -> Json | None:
@@ -103,18 +103,18 @@ def _too_late(host: Host) -> list[str]:
     record = None if host.node is None else host.node.node.agent
     said = []
     if host.node is None:
-        said.append(f"Its workloads are being freed already, and that is finished: Node {host.name} is then made anew.")
+        said.append(f"The leader frees its workloads already, and finishes that: it then recreates Node {host.name}.")
     elif host.node.node.freeing is not None:
-        said.append("Its workloads are being freed already, and that is finished.")
+        said.append("The leader frees its workloads already, and finishes that.")
     if isinstance(record, Committed):
-        said.append("The host has decided to reset itself before this, and still does: expect it to reboot.")
+        said.append("The host has decided to reset itself before this: expect it to reboot.")
     if isinstance(record, GateClosed):
         said.append("The host has booted again, and starts its workloads once it reads that it is not condemned.")
     return said
 
 
 def _tell(administrator: Administrator, host: Host, sentence: str) -> str:
-    """As an Event on the machine, so that those who wonder find out who and why. If that fails, it is asked for all the
+    """As an Event on the machine, so that those who wonder find out who and why. If that fails, it is requested all the
     same, and this says so."""
     machine = host.only_machine()
     about = About(host.kind, machine.namespace, machine.name, machine.uid)

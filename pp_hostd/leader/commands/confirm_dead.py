@@ -13,7 +13,7 @@ from pp_hostd.leader.commands.condemn import already, request
 from pp_hostd.leader.commands.explain import hindrances
 from pp_hostd.leader.commands.host import Host, find_node, read_host, settings_of
 from pp_hostd.leader.commands.leadership import Leadership, idle_seconds, read_leadership
-from pp_hostd.leader.plan.certainty import KUBELET_SILENT_SECONDS, boot_of
+from pp_hostd.leader.remedies.poison_pill.certainty import KUBELET_SILENT_SECONDS, boot_of
 from pp_hostd.model.confirmation import Confirmation
 from pp_hostd.model.keys import CONFIRMED_DEAD
 from pp_hostd.model.moment import render_moment
@@ -22,7 +22,7 @@ from pp_hostd.service.output import filled, say
 from pp_hostd.service.person import confirm, now, who
 
 WARNING = (
-    "WARNING: you vouch for it that the host of Node {name} is switched off, or broken for good, and that nobody "
+    "WARNING: you confirm that the host of Node {name} is switched off, or broken for good, and that nobody "
     "switches it on before its Node is back. If it still runs, there will be two copies of its workloads, and they "
     "destroy what is on volumes that both write to."
 )
@@ -33,7 +33,9 @@ def confirm_dead(arguments: Namespace) -> int:
     with closing(Administrator(arguments.kubeconfig)) as administrator:
         host = read_host(administrator, settings, name)
         if host.node is None:
-            raise UserError(f"Node {name} is missing: it is held for dead already", f"See: pp-leader explain {name}")
+            raise UserError(
+                f"Node {name} is missing: the leader takes it for dead already", f"See: pp-leader explain {name}"
+            )
         before, asked, word = host.node.node, already(host), host.node.confirmed
         if asked and isinstance(word, Confirmation) and word.boot == boot_of(before.agent):  # whose word it is stays
             when = render_moment(word.when_wallclock)
@@ -43,9 +45,9 @@ def confirm_dead(arguments: Namespace) -> int:
             say(filled(sentence))
         confirm(name, yes=arguments.yes)
         _check(find_node(administrator, name), before)
-        if not asked:  # first: the leader takes away a confirmation that nobody asked for
+        if not asked:  # first: the leader takes away a confirmation without a request
             request(administrator, host)
-        vouch(administrator, before, Confirmation(person, now(), boot_of(before.agent)))
+        store(administrator, before, Confirmation(person, now(), boot_of(before.agent)))
         leadership = read_leadership(administrator, now())
         for sentence in _outcome(read_host(administrator, settings, name), leadership, person):
             say(filled(sentence))
@@ -67,7 +69,7 @@ def _check(node: Json, before: Node) -> None:
         raise UserError(f"not confirmed: {said}", f"See: pp-leader explain {before.name}")
 
 
-def vouch(administrator: Administrator, before: Node, confirmation: Confirmation) -> None:
+def store(administrator: Administrator, before: Node, confirmation: Confirmation) -> None:
     """Write it down, unless the Node is another by then."""
 
     def change(node: Json) -> Json:
@@ -81,5 +83,5 @@ def vouch(administrator: Administrator, before: Node, confirmation: Confirmation
 def _outcome(host: Host, leadership: Leadership, person: str) -> list[str]:
     against = host.against()
     then = f"Still the leader does nothing about it: {against}." if against else "The leader now frees its workloads."
-    follow = f"To follow what is done: pp-leader explain {host.name}"
+    follow = f"To follow it: pp-leader explain {host.name}"
     return [f"Confirmed by {person}. {then}", *hindrances(host, leadership), follow]

@@ -57,7 +57,7 @@ def _enroll_node(administrator: Administrator, cluster: Json, arguments: Namespa
     paths = _write(administrator, arguments.out or name, "kubeconfig", _kubeconfig(cluster, user))
     _enlist(administrator, name, person)
     _tell(paths, cluster, f"root@{address}", "systemctl enable pp-hostd-gate; systemctl enable --now pp-hostd")
-    say(filled(f"Until its agent runs, {name} counts as a peer that is silent. To see how it stands:"))
+    say(filled(f"Until its agent runs, {name} counts as a peer that is silent. To see its state:"))
     say(f"  pp-leader explain {name}")
 
 
@@ -137,7 +137,7 @@ def _enlist(administrator: Administrator, name: str, person: str) -> None:
 def _tell(paths: Sequence[str], cluster: Json, target: str, start: str) -> None:
     if _is_loopback(cluster["server"]):
         say(filled(f"First correct `server` in {paths[0]}: {cluster['server']} is another host there than here."))
-    say("To be copied to the host, and then removed here; whoever has them can speak for it:")
+    say("Copy these files to the host, and then remove them here; anyone who has them can speak for the host:")
     say(f"  {shlex.join(['scp', *paths, f'{target}:{ETC}'])}")
     say(f"  {shlex.join(['rm', *paths])}")
     say("Then, on the host:")

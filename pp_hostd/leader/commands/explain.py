@@ -10,14 +10,12 @@ from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.commands.host import Host, read_host, settings_of
 from pp_hostd.leader.commands.leadership import Leadership, read_leadership
 from pp_hostd.leader.commands.status import due_text, paused_text
-from pp_hostd.leader.plan.memory import wait_seconds
-from pp_hostd.model.bare_metal_host import PowerRequest
+from pp_hostd.leader.plan.plan import remedy_for
 from pp_hostd.model.condemnation import Condemned, NotRequested, Requested
 from pp_hostd.model.confirmation import Confirmation
 from pp_hostd.model.keys import NAMESPACE, backup_name
 from pp_hostd.model.leader_status import CourseTold, LeaderStatus
 from pp_hostd.model.machine import Machine
-from pp_hostd.model.machine_host import HostReference
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.promise import AgentRecord, Armed, Committed, GateClosed, Withdrawn
 from pp_hostd.model.record import Unreadable
@@ -44,7 +42,7 @@ def explained(host: Host, leadership: Leadership, at: datetime) -> list[str]:
     return [
         *_node(host),
         f"Its machine is {_condemnation(host)}.",
-        *_power(host),
+        *(sentence for remedy in host.registry.remedies for sentence in remedy.explained(host.view)),
         *hindrances(host, leadership),
         *_leader(host, leadership, at),
         *_prospects(host),
@@ -52,24 +50,11 @@ def explained(host: Host, leadership: Leadership, at: datetime) -> list[str]:
 
 
 def prospect(host: Host) -> str:
-    """What comes of it if its remediation is asked for now."""
-    against = host.against()
-    if against:
-        return f"If its remediation is asked for, the leader does nothing about it yet: {against}."
-    if host.is_power_cycled:
-        return (
-            f"If its remediation is asked for, the leader has BareMetalHost {host.stands_on.host} switched off, "
-            f"deletes Node {host.name} once that is read off, frees its workloads, and lets the host on again."
-        )
-    record = None if host.node is None else host.node.node.agent
-    promise = record.promise if isinstance(record, Committed) else record
-    wait = "without a wait"
-    if isinstance(promise, Armed):
-        wait = f"{wait_seconds(host.settings, promise):g} s after that (T + 2W and a margin), or sooner on evidence"
-    return (
-        f"If its remediation is asked for, the leader cordons Node {host.name}, condemns its machine, has at least "
-        f"half of the nodes acknowledge that, and frees its workloads {wait}. Then it gives the Node back."
-    )
+    """What the leader does if remediation of this node is requested now."""
+    against, remedy = host.against(), remedy_for(host.registry, host.view)
+    if against or isinstance(remedy, str):
+        return f"If its remediation is requested, the leader does nothing about it yet: {against or remedy}."
+    return f"If its remediation is requested, the leader {remedy.prospect(host.view)}."
 
 
 def hindrances(host: Host, leadership: Leadership) -> list[str]:
@@ -77,7 +62,7 @@ def hindrances(host: Host, leadership: Leadership) -> list[str]:
     paused = host.observed.control.paused
     said = [] if paused is None else [f"The leader is paused {paused_text(paused)}. To go on: pp-leader resume."]
     if host.node is not None and host.node.paused:
-        said.append(f"The leader is kept off this node. To let it: pp-leader resume --node {host.name}.")
+        said.append(f"The leader is kept off this node. To let it work: pp-leader resume --node {host.name}.")
     if not leadership.leads:
         said.append(f"Now {leadership.sentence()}.")
     return said
@@ -87,28 +72,14 @@ def _node(host: Host) -> list[str]:
     enrolled = f"It is not enrolled. To enrol it: pp-leader enroll {host.name}."
     enrolled = "It is enrolled." if host.enrolled else enrolled
     if host.node is None:
-        return [f"Node {host.name} is missing: its workloads are being freed, and it is given back then. {enrolled}"]
+        return [f"Node {host.name} is missing: the leader frees its workloads, and then recreates it. {enrolled}"]
     said = [f"Node {host.name} is there. {enrolled}", _record(host.node.node.agent)]
     if host.node.node.tainted:
-        said.append("It is cordoned by the leader, and tainted so that no workload runs there.")
+        said.append("The leader has cordoned it, and tainted it so that no workload runs there.")
     confirmed = host.node.confirmed
     if isinstance(confirmed, Confirmation):
         said.append(f"{confirmed.who} has confirmed at {render_moment(confirmed.when_wallclock)} that it is dead.")
     return said
-
-
-def _power(host: Host) -> list[str]:
-    reference = host.stands_on.host
-    if not isinstance(reference, HostReference):
-        return [] if reference is None else [f"Its host is not known: {reference}."]
-    name = reference.subject or host.observed.hosts.names.get(reference.uid, "")
-    found = host.observed.hosts.seen.get(name)
-    if found is None:
-        return [f"It should stand on BareMetalHost {reference}, and there is none."]
-    power = {True: "reads on", False: "reads off", None: "has not told its power"}[found.powered_on]
-    kept = isinstance(found.request, PowerRequest) and f", kept off for {found.request.machine} by the leader"
-    troubles = "".join(f". {trouble.capitalize()}" for trouble in (found.obstacle, found.error) if trouble)
-    return [f"It stands on BareMetalHost {name}, which {power}{kept or ''}{troubles}."]
 
 
 def _record(record: AgentRecord | Unreadable | None) -> str:
@@ -140,26 +111,28 @@ def _condemnation(host: Host) -> str:
     if isinstance(condemnation, Condemned):
         return f"condemned since {render_moment(condemnation.since_wallclock)}, under id {condemnation.id}"
     if isinstance(condemnation, Requested):
-        return "not condemned yet, but its remediation is asked for"
+        return "not condemned yet, but its remediation is requested"
     last = f"; its last condemnation was {condemnation.last_id}" if condemnation.last_id else ""
-    return f"well: nobody asks for its remediation{last}"
+    return f"well: no remediation is requested{last}"
 
 
 def _leader(host: Host, leadership: Leadership, at: datetime) -> list[str]:
-    course = _course(host, leadership)
+    next_action = _course(host, leadership)
     if not leadership.leads:
-        return [] if course is None else [f"The last leader said of it: {course.sentence}."]
-    if course is None:
+        return [] if next_action is None else [f"The last leader said about it: {next_action.sentence}."]
+    if next_action is None:
         return [f"{leadership.holder} leads, and does nothing about it."]
-    due = due_text(course, at)
-    since = render_moment(course.since_wallclock)
-    return [f"{leadership.holder} leads. Since {since} ({course.stage}): {course.sentence}{due and f' ({due})'}."]
+    due = due_text(next_action, at)
+    since = render_moment(next_action.since_wallclock)
+    return [
+        f"{leadership.holder} leads. Since {since} ({next_action.stage}): {next_action.sentence}{due and f' ({due})'}."
+    ]
 
 
 def _course(host: Host, leadership: Leadership) -> CourseTold | None:
     said = leadership.status
-    courses = said.courses if isinstance(said, LeaderStatus) else ()
-    return next((course for course in courses if course.node == host.name), None)
+    next_actions = said.next_actions if isinstance(said, LeaderStatus) else ()
+    return next((next_action for next_action in next_actions if next_action.node == host.name), None)
 
 
 def _prospects(host: Host) -> list[str]:
@@ -169,9 +142,9 @@ def _prospects(host: Host) -> list[str]:
         trouble = f", and can't be used: {host.backup.backup}" if isinstance(host.backup.backup, Unreadable) else ""
         said.append(f"A backup of its Node is in {where}{trouble}.")
     if host.node is None:
-        said.append(f"Without a leader, it can be made anew by hand: pp-leader restore {host.name}.")
+        said.append(f"Without a leader, recreate it by hand: pp-leader restore {host.name}.")
     elif isinstance(host.machine, Machine) and not isinstance(host.machine.condemnation, NotRequested):
-        said.append(f"To take the request back: pp-leader absolve {host.name}.")
+        said.append(f"To withdraw the request: pp-leader absolve {host.name}.")
     else:
         said.append(prospect(host))
     return said

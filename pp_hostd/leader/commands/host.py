@@ -12,18 +12,21 @@ from pp_hostd import config
 from pp_hostd.errors import UserError
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.client import Json
-from pp_hostd.kube.resources import BARE_METAL_HOSTS, CONFIG_MAPS, MACHINES, NODES, Resource
+from pp_hostd.kube.resources import CONFIG_MAPS, MACHINES, NODES, Resource
 from pp_hostd.leader.commands.administrator import Administrator
+from pp_hostd.leader.node_memory import Term
 from pp_hostd.leader.own_config_maps import OwnConfigMaps
-from pp_hostd.leader.plan.flows import plan
-from pp_hostd.leader.sights import Hosts
+from pp_hostd.leader.plan.electorates import Electorates
+from pp_hostd.leader.plan.plan import plan
+from pp_hostd.leader.plan.targets import Target
+from pp_hostd.leader.plan.view import View
+from pp_hostd.leader.registry import REGISTRY, Registry
 from pp_hostd.model.backup import Backup
-from pp_hostd.model.case import Term
 from pp_hostd.model.condemnation import NotRequested, Requested
 from pp_hostd.model.keys import NAMESPACE
 from pp_hostd.model.machine import Machine, machine_of_node, parse_machine
-from pp_hostd.model.machine_host import NO_HOST, Flow, MachineHost, parse_machine_host
-from pp_hostd.model.observed import BackupSeen, HostsSeen, MachineSeen, NodeSeen, Observed, parse_node_seen
+from pp_hostd.model.machine_details import NO_HOST, MachineDetails, parse_machine_details
+from pp_hostd.model.observed import BackupSeen, MachineSeen, NodeSeen, Observed, parse_node_seen
 from pp_hostd.model.record import NAME, Unreadable
 from pp_hostd.model.settings import Settings
 
@@ -40,17 +43,22 @@ class Host:
     machine: Machine | Unreadable | None
     kind: Resource
     observed: Observed
-    stands_on: MachineHost = NO_HOST
+    details: MachineDetails = NO_HOST
+    registry: Registry = REGISTRY
 
     @property
     def enrolled(self) -> bool:
         return self.name in self.observed.enrolled
 
     @property
-    def is_power_cycled(self) -> bool:
-        """Whether a request starts a power cycle, and the host need not reset itself."""
-        on_host = self.settings.power.cycle and self.stands_on.host is not None
-        return on_host and self.stands_on.flow is not Flow.POISON_PILL
+    def view(self) -> View:
+        """As a plan of the leader looks at it."""
+        machine = self.machine
+        machines = {machine.subject: self._seen(machine)} if isinstance(machine, Machine) else {}
+        observed = replace(self.observed, machines=machines)
+        term = Term(own_node="", began_at=-math.inf)
+        target = Target(self.name, self.subject)
+        return View.of_target(self.settings, observed, Electorates(observed.roster), term, target, now=0.0)
 
     @property
     def backup(self) -> BackupSeen | None:
@@ -70,7 +78,7 @@ class Host:
         return self.machine
 
     def against(self) -> str:
-        """Why the leader would do nothing about a request for it, as things stand, by its own plan; or nothing.
+        """Why the leader would do nothing about a request for it, as things stand, by its own plan; empty if none.
 
         It sees only this host, so what the state of others may hold back for a while is not told.
         """
@@ -79,10 +87,15 @@ class Host:
             return f"its machine: {machine or 'there is none'}"
         if isinstance(machine.condemnation, NotRequested):
             machine = replace(machine, condemnation=Requested(machine.condemnation.last_id))
-        machines = {machine.subject: MachineSeen(machine, stretch=0, host=self.stands_on)}
+        machines = {machine.subject: self._seen(machine)}
         asked = replace(self.observed, machines=machines, requests=(machine.subject,))
-        courses = plan(self.settings, asked, Term(own_node="", began_at=-math.inf), (), now=0.0).courses
-        return next((course.sentence for course in courses if course.refused), "")
+        next_actions = plan(
+            self.settings, asked, Term(own_node="", began_at=-math.inf), (), 0.0, self.registry
+        ).next_actions
+        return next((next_action.sentence for next_action in next_actions if next_action.refused), "")
+
+    def _seen(self, machine: Machine) -> MachineSeen:
+        return MachineSeen(machine, stretch=0, host=self.details)
 
 
 def settings_of(arguments: Namespace) -> Settings:
@@ -110,7 +123,7 @@ def read_host(administrator: Administrator, settings: Settings, name: str) -> Ho
     subject = machine_of_node(node or {}, settings.api.machines)
     kind, found = _machine(administrator, settings.api.machines, subject)
     machine = found if found is None or isinstance(found, Unreadable) else parse_machine(found)
-    stands_on, hosts = _hosts(administrator, settings, found)
+    details, parts = _read_by_remedies(administrator, settings, found)
     observed = Observed(
         nodes={} if seen is None else {name: seen},
         marked=(name,) if seen is not None and seen.marked else (),
@@ -118,10 +131,10 @@ def read_host(administrator: Administrator, settings: Settings, name: str) -> Ho
         roster=ours.roster,
         control=ours.control,
         enrolled=ours.enrolled,
-        hosts=hosts,
+        parts=parts,
     )
     called = "" if isinstance(subject, Unreadable) else subject
-    return Host(name, settings, seen, called, machine, kind, observed, stands_on)
+    return Host(name, settings, seen, called, machine, kind, observed, details)
 
 
 def own_config_maps(administrator: Administrator) -> OwnConfigMaps:
@@ -157,18 +170,20 @@ def _machine(
     return versions[0], None
 
 
-def _hosts(
+def _read_by_remedies(
     administrator: Administrator, settings: Settings, machine: Json | Unreadable | None
-) -> tuple[MachineHost, HostsSeen]:
-    """What a Machine says of its BareMetalHost, and that host, where power cycles are on."""
-    if not settings.power.cycle or machine is None or isinstance(machine, Unreadable):
-        return NO_HOST, HostsSeen()
-    stands_on = parse_machine_host(machine)
-    stands_on = MachineHost(stands_on) if isinstance(stands_on, Unreadable) else stands_on
-    hosts = Hosts(settings.power.suffix)
-    for each in administrator.list(BARE_METAL_HOSTS):
-        hosts.show(hosts.keep(each))
-    return stands_on, HostsSeen(hosts.seen, hosts.names, tuple(hosts.held))
+) -> tuple[MachineDetails, dict[type, object]]:
+    """What a Machine says beside its condemnation, and what remedies that are on read for themselves."""
+    readings = [reading for reading in (each.reading(settings) for each in REGISTRY.remedies) if reading is not None]
+    used = [reading for reading in readings if not all(watch.unused for watch in reading.watches)]
+    if not used or machine is None or isinstance(machine, Unreadable):
+        return NO_HOST, {}
+    for watch in (watch for reading in used for watch in reading.watches):
+        watch.show_all(watch.keep(each) for each in administrator.list(watch.versions[0]))
+    parts = [reading.part() for reading in used]
+    details = parse_machine_details(machine)
+    found = MachineDetails(details) if isinstance(details, Unreadable) else details
+    return found, {type(part): part for part in parts}
 
 
 def _parts(subject: str) -> tuple[str | None, str]:

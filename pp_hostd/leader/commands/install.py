@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from pp_hostd.errors import UserError
-from pp_hostd.kube.resources import BARE_METAL_HOSTS, LEASES, MACHINES, POISON_PILL_REMEDIATIONS
-from pp_hostd.leader.access.definitions import DEFINITIONS, is_ours
-from pp_hostd.leader.access.granted import ONLY_POISON_PILL, GrantedFlow
+from pp_hostd.kube.resources import LEASES, MACHINES
 from pp_hostd.leader.access.manifests import KINDS, manifests
+from pp_hostd.leader.registry import REGISTRY
+from pp_hostd.leader.requests.remediation_objects.definitions import DEFINITIONS, is_ours
 from pp_hostd.model.identities import AgentsUse
 from pp_hostd.model.keys import NAMESPACE
 from pp_hostd.model.lease import LEASE, given_up_spec
@@ -31,7 +31,7 @@ NOT_PRINTED = (
 
 def install(arguments: Namespace) -> int:
     if arguments.dry_run:
-        flows = arguments.flows or ONLY_POISON_PILL
+        flows = arguments.flows or ()
         machines = _fitting(arguments.machines or MACHINES_ARE, flows)
         wanted = manifests(machines, AgentsUse(arguments.agents_use or AGENTS_USE), flows)
         say(yaml.safe_dump_all(wanted, sort_keys=False, width=120) + NOT_PRINTED)
@@ -64,16 +64,16 @@ def _is_others(administrator: Administrator, definition: str) -> bool:
     return found is not None and not is_ours(found)
 
 
-def _fitting(machines: str, flows: Collection[GrantedFlow]) -> str:
+def _fitting(machines: str, flows: Collection[str]) -> str:
     """The kind of machines, if these flows can do with it."""
-    more = [flow.value for flow in flows if flow is not GrantedFlow.POISON_PILL]
+    more = [each.name for each in REGISTRY.all if each.name in flows and each.needs_machines]
     if machines == "node" and more:
         hint = "Say what the machines are: --machines openshift or --machines cluster-api."
         raise UserError(f"{' and '.join(more)} need Machines, and in this cluster Nodes stand for themselves", hint)
     return machines
 
 
-def _chosen(arguments: Namespace, administrator: Administrator) -> tuple[str, AgentsUse, Collection[GrantedFlow]]:
+def _chosen(arguments: Namespace, administrator: Administrator) -> tuple[str, AgentsUse, Collection[str]]:
     """What the person says, else what is installed: an install that is only repeated takes no rights away."""
     role = administrator.get(KINDS["ClusterRole"], "pp-hostd:agent") or {}
     binding = administrator.get(KINDS["ClusterRoleBinding"], "pp-hostd:agent") or {}
@@ -82,12 +82,12 @@ def _chosen(arguments: Namespace, administrator: Administrator) -> tuple[str, Ag
     machines = next((name for name, kinds in MACHINES.items() if kinds[0].group in read), MACHINES_ARE)
     use = next((use.value for use in AgentsUse if use.group in named), AGENTS_USE)
     leader = administrator.get(KINDS["ClusterRole"], "pp-hostd:leader") or {}
-    touched = {plural for rule in leader.get("rules") or () for plural in rule.get("resources", ())}
-    installed = {
-        GrantedFlow.POISON_PILL: True,
-        GrantedFlow.POWER_CYCLE: BARE_METAL_HOSTS.plural in touched,
-        GrantedFlow.EXTERNAL_REMEDIATION: POISON_PILL_REMEDIATIONS.plural in touched,
-    }
-    flows = tuple(flow for flow, granted in installed.items() if granted)
+    touched = _touched(leader.get("rules") or ())
+    flows = [each.name for each in REGISTRY.all if _touched(each.rights(MACHINES[machines][0])) <= touched]
     chosen = arguments.flows or flows
     return _fitting(arguments.machines or machines, chosen), AgentsUse(arguments.agents_use or use), chosen
+
+
+def _touched(rules: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The kinds of objects that these rules grant something of."""
+    return {plural for rule in rules for plural in rule.get("resources", ())}

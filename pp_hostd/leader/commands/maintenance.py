@@ -48,7 +48,9 @@ def _begin(administrator: Administrator, arguments: Namespace) -> int:
         return 0
     armed = _armed(administrator)
     more = f" and {len(armed) - MOST_NAMED} more" if len(armed) > MOST_NAMED else ""
-    say(filled(f"Still armed: {', '.join(armed[:MOST_NAMED])}{more}. What keeps a host: pp-hostd status, there."))
+    say(
+        filled(f"Still armed: {', '.join(armed[:MOST_NAMED])}{more}. To see what keeps a host: pp-hostd status, there.")
+    )
     return EXIT_STILL_ARMED
 
 

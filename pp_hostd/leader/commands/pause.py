@@ -57,7 +57,7 @@ def _grant(administrator: Administrator, by: str, more: int) -> None:
 
 
 def _whom(node: str | None) -> str:
-    return f"the leader does nothing about {node}." if node else "the leader condemns and frees nobody."
+    return f"the leader does nothing about {node}." if node else "the leader condemns and frees no node."
 
 
 def _read(administrator: Administrator, node: str | None) -> Pause | Unreadable | None:

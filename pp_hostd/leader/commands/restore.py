@@ -1,4 +1,4 @@
-"""`pp-leader restore`: make a missing Node anew from its backup, also where nothing of pp-hostd runs any more."""
+"""`pp-leader restore`: recreate a missing Node from its backup, also where nothing of pp-hostd runs any more."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from contextlib import closing
 from pp_hostd.errors import UserError
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import CONFIG_MAPS, NODES
-from pp_hostd.leader import node_writes
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.commands.host import Host, own_config_maps, read_host, settings_of
 from pp_hostd.leader.commands.leadership import read_leadership
+from pp_hostd.leader.steps import node_patches
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.keys import NAMESPACE, backup_name, is_ours
@@ -27,7 +27,7 @@ def restore(arguments: Namespace) -> int:
     with closing(Administrator(arguments.kubeconfig)) as administrator:
         backup = _backup(administrator, name)
         _check(administrator, backup, is_machine)
-        if not administrator.create(NODES, node_writes.recreated(backup, now(), is_machine=is_machine)):
+        if not administrator.create(NODES, node_patches.recreated(backup, now(), is_machine=is_machine)):
             raise UserError(f"Node {name} has just come back by itself", f"See: pp-leader explain {name}")
         said = f"Node {name} is back, as it was before condemnation {backup.id}. "
         if arguments.drop_backup:
@@ -48,7 +48,7 @@ def _tell_condemned(host: Host) -> None:
     """No leader is left to lift it, and its agent starts nothing meanwhile."""
     if isinstance(host.machine, Machine) and not isinstance(host.machine.condemnation, NotRequested):
         what = host.kind.describe(host.machine.namespace, host.machine.name)
-        say(filled(f"Its {what} is still condemned, or asked for. To lift that: pp-leader absolve {host.name}"))
+        say(filled(f"Its {what} is still requested or condemned. To lift that: pp-leader absolve {host.name}"))
 
 
 def _backup(administrator: Administrator, name: str) -> Backup:
@@ -69,7 +69,7 @@ def _check(administrator: Administrator, backup: Backup, is_machine: bool) -> No
     name = backup.name
     node = administrator.get(NODES, name)
     if node is not None:
-        lost = node_writes.complete(node, backup, is_machine=is_machine)
+        lost = node_patches.complete(node, backup, is_machine=is_machine)
         raise UserError(f"Node {name} is there", _lacking(lost, _dropping(name)))
     leadership = read_leadership(administrator, now())
     if leadership.leads and not backup.early:  # whose Node somebody else has deleted: no leader gives that back

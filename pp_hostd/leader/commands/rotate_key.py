@@ -116,7 +116,7 @@ def _copying(path: str | None, key_file: str) -> str:
 
 @frozen
 class _Asked:
-    """What a host's answers tell of its key file. `first` and `second` are the keys of the present phase."""
+    """What a host's answers say about its key file. `first` and `second` are the keys of the present phase."""
 
     node: str
     signs_with_first: bool

@@ -53,7 +53,7 @@ def history(arguments: Namespace) -> int:
 def paused_text(paused: Pause | Unreadable) -> str:
     """By whom, since when, and why."""
     if isinstance(paused, Unreadable):
-        return f"{paused}; so nobody is condemned or freed. To make it readable: pp-leader resume"
+        return f"{paused}; so the leader condemns and frees no node. To make it readable: pp-leader resume"
     return f"by {paused.who} since {render_moment(paused.when_wallclock)}: {paused.why}"
 
 
@@ -73,13 +73,13 @@ def grant_text(order: Grant | Unreadable) -> str:
     return f"{order.more} more by {order.who}, in the hour after {render_moment(order.when_wallclock)}{over}"
 
 
-def due_text(course: CourseTold, at: datetime) -> str:
+def due_text(next_action: CourseTold, at: datetime) -> str:
     """When it goes on, as far as that is known."""
-    if course.refused:
-        return "it does not go on by itself"
-    if course.due_wallclock is None:
+    if next_action.refused:
+        return "blocked: needs an operator"
+    if next_action.due_wallclock is None:
         return ""
-    return f"due in {max(0.0, (course.due_wallclock - at).total_seconds()):.0f} s"
+    return f"due in {max(0.0, (next_action.due_wallclock - at).total_seconds()):.0f} s"
 
 
 def _as_json(leadership: Leadership, orders: Control) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def _as_text(leadership: Leadership, orders: Control, at: datetime) -> str:
     if said.certificate_ends_wallclock is not None:
         rows.append(("certificate", f"ends at {render_moment(said.certificate_ends_wallclock)}"))
     rows += [("trouble", said.trouble)] if said.trouble else []
-    return f"{labelled(rows)}\n\n{_courses(said, at)}"
+    return f"{labelled(rows)}\n\n{_next_actions(said, at)}"
 
 
 def _term(said: LeaderStatus, current: bool) -> str:
@@ -131,11 +131,11 @@ def _budget(said: LeaderStatus) -> str:
     return f"{said.resets_left} of {said.resets_per_hour} remediations may still begin (leader.resets_per_hour)"
 
 
-def _courses(said: LeaderStatus, at: datetime) -> str:
-    if not said.courses:
-        return "Nobody is asked for or condemned."
+def _next_actions(said: LeaderStatus, at: datetime) -> str:
+    if not said.next_actions:
+        return "No remediation is requested or running."
     rows = []
-    for course in said.courses:
-        since, due = render_moment(course.since_wallclock), due_text(course, at)
-        rows.append([course.node, course.stage, since, f"{course.sentence}{due and f' ({due})'}"])
+    for next_action in said.next_actions:
+        since, due = render_moment(next_action.since_wallclock), due_text(next_action, at)
+        rows.append([next_action.node, next_action.stage, since, f"{next_action.sentence}{due and f' ({due})'}"])
     return table(["NODE", "STAGE", "SINCE", "WHAT"], rows)

@@ -26,7 +26,7 @@ from pp_hostd.service.person import confirm, now
 
 LEFT_ON_HOST = "systemctl disable --now pp-hostd; systemctl disable pp-hostd-gate; rm -r /etc/pp-hostd"
 WARNING = (
-    "WARNING: you vouch for it that the host of Node {name} is gone for good. If it still runs, it may be reset when "
+    "WARNING: you confirm that the host of Node {name} is gone for good. If it still runs, it may be reset when "
     "it loses the API, and nobody frees its workloads then."
 )
 
@@ -51,9 +51,13 @@ def unenroll(arguments: Namespace) -> int:
         administrator.patch(CONFIG_MAPS, ENROLLED, NAMESPACE, {"data": {name: None}})
         _await_roster(administrator, name, wait_seconds)
         administrator.change(NODES, name, None, _bare)
-    say(filled(f"{name} is out: its peers no longer count it, and the leader does nothing about it. Left on its host:"))
+    say(
+        filled(
+            f"{name} is out: its peers no longer count it, and the leader does nothing about it. To clean up its host:"
+        )
+    )
     say(f"  {LEFT_ON_HOST}")
-    say(filled("Who had its files still knows the peers' key. If that matters: pp-leader rotate-key"))
+    say(filled("Anyone who had its files still knows the peers' key. If that matters: pp-leader rotate-key"))
     return 0
 
 
@@ -83,9 +87,9 @@ def _check(administrator: Administrator, settings: Settings, name: str, *, force
 def _await_withdrawal(administrator: Administrator, name: str, wait_seconds: float) -> None:
     if _promises_nothing(administrator, name):
         return
-    say(filled(f"The host of Node {name} is armed. There, to withdraw its promise, and to arm no more after a reboot:"))
+    say(filled(f"The host of Node {name} is armed. To withdraw its promise, and to keep it unarmed, run there:"))
     say("  systemctl disable --now pp-hostd; systemctl disable pp-hostd-gate")
-    say(f"This is awaited for {wait_seconds:g} s.")
+    say(f"The command waits for that for {wait_seconds:g} s.")
     if not awaited(lambda: _promises_nothing(administrator, name), wait_seconds, f"the host of Node {name}"):
         raise UserError(f"nothing was changed: the host of Node {name} is still armed", _gone(name))
 

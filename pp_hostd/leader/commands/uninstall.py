@@ -8,23 +8,21 @@ from contextlib import closing
 from pp_hostd.errors import UserError
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import (
-    BARE_METAL_HOSTS,
     CONFIG_MAPS,
     LEASES,
     MACHINES,
-    POISON_PILL_REMEDIATIONS,
-    PROPOSED_REMEDIATIONS,
     Resource,
 )
-from pp_hostd.leader.access.definitions import DEFINITIONS, defined, is_ours
-from pp_hostd.leader.access.granted import GrantedFlow
 from pp_hostd.leader.access.leftovers import Found, objections, removal
 from pp_hostd.leader.access.manifests import KINDS, manifests
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.commands.unenroll import LEFT_ON_HOST
+from pp_hostd.leader.registry import REGISTRY
+from pp_hostd.leader.requests.remediation_objects.definitions import DEFINITIONS, defined, is_ours
 from pp_hostd.model.identities import AgentsUse
 from pp_hostd.model.keys import NAMESPACE
 from pp_hostd.model.lease import LEASE
+from pp_hostd.model.settings import Settings
 from pp_hostd.service.output import say
 
 
@@ -37,24 +35,29 @@ def uninstall(arguments: Namespace) -> int:
 def _uninstall(administrator: Administrator) -> None:
     found = _nodes_and_machines(administrator)
     lease = administrator.get(LEASES, LEASE, NAMESPACE)
-    objects = (kind for kind in (POISON_PILL_REMEDIATIONS, PROPOSED_REMEDIATIONS) if _is_ours(administrator, kind))
-    flows = [(kind, each) for kind in (BARE_METAL_HOSTS, *objects) for each in administrator.list(kind)]
-    against = objections(lease, found, administrator.list(CONFIG_MAPS, NAMESPACE), flows)
+    against = objections(lease, found, administrator.list(CONFIG_MAPS, NAMESPACE), _read_by_flows(administrator))
     if against:
         raise UserError("\n  ".join(["this cluster still needs pp-hostd, and nothing was changed:", *against]))
     for kind, api_object in found:
         unmark(administrator, kind, api_object)
-    for manifest in reversed(
-        manifests("node", AgentsUse.CERTIFICATE, tuple(GrantedFlow))
-    ):  # the names are the same for all
+    for manifest in reversed(manifests("node", AgentsUse.CERTIFICATE, REGISTRY.flows)):  # for all, of the same names
         kind = KINDS[manifest["kind"]]
         kept = _kept(administrator, manifest) if kind is DEFINITIONS else ""
         if kept:
             say(f"{'left':8}  {kind.describe(None, manifest['metadata']['name'])}, {kept}")
         else:
             _delete(administrator, kind, manifest["metadata"])
-    say("Left on the hosts, whose kubelets the gate would else hold for ever after a boot:")
+    say("To clean up each host, whose gate would otherwise hold its kubelet for ever:")
     say(f"  {LEFT_ON_HOST}")
+
+
+def _read_by_flows(administrator: Administrator) -> list[Found]:
+    """The objects of the kinds that remedies and requesters read."""
+    readings = filter(None, (each.reading(Settings()) for each in REGISTRY.all))
+    kinds = [watch.versions[0] for reading in readings for watch in reading.watches]
+    ours = [defined(definition) for each in REGISTRY.requesters for definition in each.definitions()]
+    needed = [kind for kind in kinds if kind not in ours or _is_ours(administrator, kind)]
+    return [(kind, each) for kind in needed for each in administrator.list(kind)]
 
 
 def _is_ours(administrator: Administrator, kind: Resource) -> bool:

@@ -26,6 +26,8 @@ def at_most(wait_seconds: float, what: str) -> Iterator[None]:
     """Raise Overdue in what is done here once that time is over, whatever it hangs in."""
 
     def ring(*_: object) -> None:
+        if isinstance(sys.exc_info()[1], KeyboardInterrupt):
+            return  # a person has ended it already
         if time.clock_gettime(time.CLOCK_BOOTTIME) >= ends_at:
             raise Overdue
         tell_waiting(what, wait_seconds)

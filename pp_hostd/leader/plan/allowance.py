@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pp_hostd.frozen import frozen
+from pp_hostd.leader.node_memory import NextAction, Stage, Term
 from pp_hostd.leader.plan.view import View
+from pp_hostd.leader.steps.config_maps import SpendBudget
 from pp_hostd.model.budget import MAX_BEGINNINGS, Beginning, Budget
-from pp_hostd.model.case import Course, Stage, Term
 from pp_hostd.model.control import Grant
 from pp_hostd.model.keys import BUDGET, NAMESPACE
 from pp_hostd.model.observed import BudgetSeen, Observed
 from pp_hostd.model.record import Unreadable
-from pp_hostd.model.remedy import SpendBudget
 
 
 @frozen
@@ -51,7 +51,7 @@ class Allowance:
     def left(self) -> int:
         return max(0, self.most - len(self.counted))
 
-    def held(self, view: View) -> Course | None:
+    def held(self, view: View) -> NextAction | None:
         """Why this remediation must not begin yet. None if it may, or is counted already, or costs nothing."""
         if self._is_paid(view):
             return None
@@ -60,9 +60,9 @@ class Allowance:
             return view.refuses(f"{where}: {self.stored.budget}. Delete it: the count of this hour then begins again")
         if not self.left:
             return view.waits(Stage.OVER_BUDGET, self._told(), min(self.counted.values(), default=None))
-        return view.waits(Stage.HELD, "another remediation's beginning is written first") if self.writing else None
+        return view.waits(Stage.HELD, "waiting while the leader counts another remediation") if self.writing else None
 
-    def next_write(self, view: View, stage: Stage) -> Course | None:
+    def next_write(self, view: View, stage: Stage) -> NextAction | None:
         """The step that counts this remediation. None once it is counted, or if it costs nothing."""
         if self._is_paid(view):
             return None
@@ -70,14 +70,14 @@ class Allowance:
         budget = Budget() if stored is None or isinstance(stored.budget, Unreadable) else stored.budget
         budget = budget.after(Beginning(view.name or view.subject, self.wallclock_seconds))
         step = SpendBudget(budget, None if stored is None else stored.resource_version)
-        return view.does(stage, step, "counts it among the remediations that begin in this hour")
+        return view.does(stage, step, "counting it among the remediations of this hour")
 
-    def after(self, course: Course) -> Allowance:
-        return replace(self, writing=True) if isinstance(course.step, SpendBudget) else self
+    def after(self, next_action: NextAction) -> Allowance:
+        return replace(self, writing=True) if isinstance(next_action.step, SpendBudget) else self
 
     def _is_paid(self, view: View) -> bool:
         """Whether it is counted, has begun before (as a power cycle), or finds nothing left to reset."""
-        return view.case.counted in self.counted or view.case.fell_back or _is_away(view)
+        return view.memory.counted in self.counted or view.memory.fell_back or _is_away(view)
 
     def _told(self) -> str:
         begun = f"{len(self.counted)} remediations have begun in the last hour"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from pp_hostd.leader.steps.config_maps import WriteRoster
 from pp_hostd.model.observed import Observed
-from pp_hostd.model.promise import Armed, Committed
+from pp_hostd.model.promise import promise_in
 from pp_hostd.model.record import Unreadable
-from pp_hostd.model.remedy import WriteRoster
 from pp_hostd.model.roster import Member, Roster
 
 FAR = 10**6
@@ -102,7 +102,6 @@ def _listed(observed: Observed, name: str, version: int, address: str | None = N
 
 def _promised(observed: Observed) -> Iterator[int]:
     for seen in observed.nodes.values():
-        record = seen.node.agent
-        promise = record.promise if isinstance(record, Committed) else record
-        if isinstance(promise, Armed):
+        promise = promise_in(seen.node.agent)
+        if promise is not None:
             yield promise.roster_version

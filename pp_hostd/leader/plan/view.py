@@ -3,31 +3,51 @@
 from __future__ import annotations
 
 from pp_hostd.frozen import frozen
+from pp_hostd.leader.node_memory import NextAction, NodeMemory, Stage, Term
 from pp_hostd.leader.plan.electorates import Electorates
-from pp_hostd.model.backup import Backup
-from pp_hostd.model.bare_metal_host import BareMetalHost, PowerRequest
-from pp_hostd.model.case import Case, Course, Stage, Term
+from pp_hostd.leader.plan.targets import Target
+from pp_hostd.leader.steps.port import LeaderStep, Look
 from pp_hostd.model.condemnation import Condemned
 from pp_hostd.model.machine import Machine
-from pp_hostd.model.machine_host import Claim
+from pp_hostd.model.machine_details import Claim
 from pp_hostd.model.observed import BackupSeen, MachineSeen, NodeSeen, Observed, is_early
-from pp_hostd.model.remedy import Remedy
 from pp_hostd.model.settings import Settings
 
 
 @frozen
+class Evidence:
+    """Rule 11: from `act_at` on the host is dead, or nothing was started on it. Where not `held`, a kubelet may have
+    started something by itself, and must have been silent for a while."""
+
+    sentence: str
+    act_at: float
+    held: bool
+
+
+@frozen
 class View:
-    """`name` is the Node's, `subject` the machine's, `host` the BareMetalHost's; empty where nothing tells."""
+    """`name` is the Node's, `subject` the machine's; empty where nothing tells. `left` names what a remedy has left
+    behind, where neither leads to it. `looks` are what a remedy has an inspection read beside the machine and its Node,
+    `evidence` is what proves to it that the host is dead; a sentence, if an inspection must still confirm that."""
 
     settings: Settings
     observed: Observed
     electorates: Electorates
     term: Term
-    case: Case
+    memory: NodeMemory
     name: str
     subject: str
     now: float
-    host: str = ""
+    left: str = ""
+    looks: tuple[Look, ...] = ()
+    evidence: Evidence | str | None = None
+
+    @classmethod
+    def of_target(
+        cls, settings: Settings, observed: Observed, electorates: Electorates, term: Term, target: Target, now: float
+    ) -> View:
+        memory = term.memories.get(target.key, NodeMemory())
+        return cls(settings, observed, electorates, term, memory, target.node, target.machine, now, target.left)
 
     @property
     def seen(self) -> NodeSeen | None:
@@ -62,49 +82,24 @@ class View:
         """Whether a remediation object has it remedied, which requests again only after its own timeout."""
         return self.machine_seen is not None and isinstance(self.machine_seen.host.claim, Claim)
 
-    @property
-    def host_seen(self) -> BareMetalHost | None:
-        return self.observed.hosts.seen.get(self.host)
-
-    @property
-    def request(self) -> PowerRequest | None:
-        """Our request that keeps its host off, if there is one for this very machine, or for one that is gone."""
-        found, machine = None if self.host_seen is None else self.host_seen.request, self.machine
-        ours = isinstance(found, PowerRequest) and (machine is None or machine.uid == found.uid)
-        return found if isinstance(found, PowerRequest) and ours else None
-
-    @property
-    def kept_off(self) -> str:
-        """Its BareMetalHost, if that is kept off by our request."""
-        return self.host if self.request is not None else ""
-
-    @property
-    def is_off(self) -> bool:
-        """Whether it is certainly off by our request: this leader saw it turn off, or another one did, which stored
-        the version of the host that is still the newest."""
-        host = self.host_seen
-        if self.request is None or host is None or host.powered_on is not False or host.obstacle:
-            return False
-        stored = None if self.backup_seen is None else self.backup_seen.backup
-        known = isinstance(stored, Backup) and (stored.host, stored.off) == (host.subject, host.resource_version)
-        return host.seen_off or known
-
-    def does(self, stage: Stage, step: Remedy, sentence: str) -> Course:
+    def does(self, stage: Stage, step: LeaderStep, sentence: str) -> NextAction:
         """The step, unless one failed just now: then it is tried again in a moment, and the sentence says why."""
         if self.settings.leader.mode == "dry-run":
-            return self.waits(stage, f"a dry run, or else this would be next: {sentence}")
-        step_now = step if self.now >= self.case.not_before_at else None
-        if self.case.keeps_failing:  # said once, and in the same words whether it is tried just now or not
-            told, due_at = f"{sentence}, which keeps failing: {self.case.trouble}", self.case.not_before_at
-            return Course(self.name, self.subject, stage, told, step_now, None if step_now else due_at, refused=True)
+            return self.waits(stage, f"dry run; otherwise next: {sentence}")
+        step_now = step if self.now >= self.memory.not_before_at else None
+        if self.memory.keeps_failing:  # said once, and in the same words whether it is tried just now or not
+            told, due_at = f"{sentence}, which keeps failing: {self.memory.trouble}", self.memory.not_before_at
+            return NextAction(
+                self.name, self.subject, stage, told, step_now, None if step_now else due_at, refused=True
+            )
         if step_now is None:
-            told = f"{sentence}; tried again soon: {self.case.trouble}"
-            return Course(self.name, self.subject, stage, told, due_at=self.case.not_before_at)
-        return Course(self.name, self.subject, stage, sentence, step)
+            told = f"{sentence}; trying again soon: {self.memory.trouble}"
+            return NextAction(self.name, self.subject, stage, told, due_at=self.memory.not_before_at)
+        return NextAction(self.name, self.subject, stage, sentence, step)
 
-    def waits(self, stage: Stage, sentence: str, due_at: float | None = None) -> Course:
-        return Course(self.name, self.subject, stage, sentence, due_at=due_at)
+    def waits(self, stage: Stage, sentence: str, due_at: float | None = None) -> NextAction:
+        return NextAction(self.name, self.subject, stage, sentence, due_at=due_at)
 
-    def refuses(self, sentence: str) -> Course:
+    def refuses(self, sentence: str) -> NextAction:
         """It goes on when somebody has done something about it."""
-        return Course(self.name, self.subject, Stage.HELD, sentence, refused=True)
+        return NextAction(self.name, self.subject, Stage.HELD, sentence, refused=True)

@@ -10,11 +10,12 @@ from pp_hostd.errors import UserError
 from pp_hostd.service.output import labelled, say, say_json
 from pp_hostd.sim import campaign as campaigns
 from pp_hostd.sim.campaign import LEAST_NODES, Arena, Sums
-from pp_hostd.sim.commands import SCHEDULES, given, story
+from pp_hostd.sim.commands import given, story
 from pp_hostd.sim.commands.progress import Every, Progress
 from pp_hostd.sim.resume import resumed, save
 from pp_hostd.sim.run import Outcome, run
 from pp_hostd.sim.shrink import shrink
+from pp_hostd.simulate_command import SCHEDULES
 from pp_hostd.timing import dead_seconds
 
 SAVE_SECONDS = 10.0

@@ -10,7 +10,7 @@ from argparse import Namespace
 from pp_hostd import config
 from pp_hostd.model.settings import Settings
 from pp_hostd.sim.campaign import Arena
-from pp_hostd.sim.commands import NODES
+from pp_hostd.simulate_command import NODES
 
 FRESH_SEEDS = 10**9
 

@@ -8,11 +8,12 @@ from typing import Any
 
 from pp_hostd.service.output import say, say_json
 from pp_hostd.sim.campaign import Arena
-from pp_hostd.sim.commands import SCHEDULES_OF_MUTANT, given, story
+from pp_hostd.sim.commands import given, story
 from pp_hostd.sim.commands.progress import Progress
 from pp_hostd.sim.hunt import Hunt, hunt
 from pp_hostd.sim.jobs import in_order
 from pp_hostd.sim.mutants import MUTANTS
+from pp_hostd.simulate_command import SCHEDULES_OF_MUTANT
 
 
 def mutants(arguments: Namespace) -> int:

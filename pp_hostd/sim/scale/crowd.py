@@ -1,7 +1,7 @@
 """A world of thousands of hosts, of whom some live in full: each stands for as many that are alike, at other phases.
 
 A host's life depends on its phase, on whom it reaches, and on what those answer; those on its side of a cut all answer
-the same. So hosts on one side differ in their phases alone, and a few that cover all phases tell of all.
+the same. So hosts on one side differ in their phases alone, and a few that cover all phases stand for all.
 """
 
 from __future__ import annotations

@@ -8,10 +8,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pp_hostd.leader import driver
-from pp_hostd.leader.plan.flows import Planned, plan
-from pp_hostd.model.case import Term
+from pp_hostd.leader.node_memory import Term
+from pp_hostd.leader.plan.plan import Planned, plan
+from pp_hostd.leader.registry import Registry
+from pp_hostd.leader.remedies.poison_pill.steps import AskPeers
+from pp_hostd.leader.steps.inspection import Inspect
+from pp_hostd.leader.steps.lease import HandOver
+from pp_hostd.leader.steps.port import StepEnded, StepNews
 from pp_hostd.model.observed import Observed
-from pp_hostd.model.remedy import AskPeers, HandOver, Inspect, RemedyEnded, RemedyNews
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.written import Written
 
@@ -28,21 +32,27 @@ class LeaderWork:
     questions: int = 0
 
     def plan(
-        self, settings: Settings, observed: Observed, term: Term, news: Iterable[RemedyNews], now: float
+        self,
+        settings: Settings,
+        observed: Observed,
+        term: Term,
+        news: Iterable[StepNews],
+        now: float,
+        registry: Registry,
     ) -> Planned:
         """The real plan, watched."""
         news = list(news)
         self._count(news)
         began = time.process_time()
-        planned = plan(settings, observed, term, news, now)
+        planned = plan(settings, observed, term, news, now, registry)
         self.plans += 1
         self.longest_ms = max(self.longest_ms, (time.process_time() - began) * 1000)
         return planned
 
-    def _count(self, news: list[RemedyNews]) -> None:
+    def _count(self, news: list[StepNews]) -> None:
         for each in news:
-            if isinstance(each, RemedyEnded):
-                remedy = each.remedy
+            if isinstance(each, StepEnded):
+                remedy = each.step
                 self.writes += each.written is Written.DONE and not isinstance(remedy, _NO_WRITES)
                 self.questions += len(remedy.peers) if isinstance(remedy, AskPeers) else 0
 

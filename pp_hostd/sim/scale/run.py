@@ -27,7 +27,7 @@ SETTLED_SECONDS = 20.0
 @frozen
 class Figures:
     """`recovery_seconds` is from the end of the trouble until every host is well, `freed_seconds` from its beginning
-    until the last node is freed that was asked for; None if none was."""
+    until the last requested node is freed; None if none was requested."""
 
     case: str
     nodes: int
@@ -96,7 +96,7 @@ def _write_about(crowd: Crowd, names: list[str], write: Callable[[str], None]) -
 
 
 def _run(crowd: Crowd, case: Case, apart: list[str]) -> int:
-    """Until everybody is well, and nobody asked for; then no more than a quiet while. The second in which it ends."""
+    """Until everybody is well and nothing is requested, then a quiet while at most. Returns the second of its end."""
     crowd.time.run(case.end + SETTLED_SECONDS)
     while crowd.time.now < HOUR_SECONDS - QUIET_SECONDS and not crowd.all_well:
         crowd.time.run(crowd.time.now + SETTLED_SECONDS)

@@ -356,7 +356,7 @@ CASES: list[tuple[str, dict[str, Any], str, str]] = [
         "clock",
         {"peers": replace(PEERS, knocks={"b": Silence("gone")})},
         "warning",
-        "not checked: no peer told its time",
+        "not checked: no peer reported its time",
     ),
 ]
 

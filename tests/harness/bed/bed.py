@@ -19,7 +19,7 @@ from tests.harness.supervise import Supervisor
 REPOSITORY = Path(__file__).parents[3]
 FIRST_HOST = 10
 API = "api"
-"""All API servers, where a host's name is asked for."""
+"""All API servers, where a host's name is expected."""
 
 SomeBed = TypeVar("SomeBed", bound="Bed")
 

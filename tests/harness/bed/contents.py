@@ -20,8 +20,8 @@ from pp_hostd.kube.resources import (
     OPENSHIFT_MACHINES,
     Resource,
 )
-from pp_hostd.leader.access.granted import ONLY_POISON_PILL, GrantedFlow
 from pp_hostd.leader.access.manifests import KINDS, manifests
+from pp_hostd.leader.registry import REGISTRY
 from pp_hostd.model.condemnation import Condemned, NotRequested
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.identities import AGENTS, LEADER_USER, LEADERS, NODE_USER, AgentsUse
@@ -32,6 +32,7 @@ from pp_hostd.model.node import Node, parse_node
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Member, Roster, parse_roster
 from tests.harness.cluster import Cluster, token_of
+from tests.harness.eventually import HANGS_SECONDS
 
 MACHINE_NAMESPACE = "machines"
 Json = dict[str, Any]
@@ -184,7 +185,7 @@ class Contents:
 
     def _grant(self) -> None:
         """What `pp-leader install` grants and guards, and nothing more."""
-        flows = ONLY_POISON_PILL if self.machines is NODES else tuple(GrantedFlow)
+        flows = () if self.machines is NODES else REGISTRY.flows
         for manifest in manifests(self._machines_setting, AgentsUse.CERTIFICATE, flows):
             metadata = manifest["metadata"]
             path = KINDS[manifest["kind"]].path(metadata.get("namespace"), metadata["name"])
@@ -208,7 +209,9 @@ class Contents:
     ) -> Json:
         kind = kind or ("merge-patch+json" if verb == "PATCH" else "json")
         headers = {"Content-Type": f"application/{kind}"}
-        reply = self._session.request(verb, self.cluster.server + path, json=body, headers=headers, timeout=10)
+        reply = self._session.request(
+            verb, self.cluster.server + path, json=body, headers=headers, timeout=HANGS_SECONDS
+        )
         if not reply.ok and reply.status_code not in allowed:
             raise RuntimeError(f"{verb} {path}: {reply.status_code} {reply.text}")
         answer: Json = reply.json()

@@ -86,7 +86,7 @@ class Host:
         """How and when this boot ended; wait for it with `await_down`."""
         return self.record.events("down")[-1]
 
-    def await_down(self, within_seconds: float = 30) -> Event:
+    def await_down(self, within_seconds: float = 60) -> Event:
         try:
             eventually(lambda: not self.is_up(), f"{self.name} is down", within_seconds)
         except TimeoutError as error:
@@ -168,7 +168,11 @@ class Host:
         return subprocess.run(command, capture_output=True, text=True, check=check, timeout=timeout_seconds)
 
     def command(self, *argv: str) -> list[str]:
-        """What runs this on the host: for subprocess.Popen. It ends when the host does."""
+        """Returns a command line for subprocess.Popen that runs this on the host. It ends when the host does.
+
+        Start in a session of its own what runs for long: an nsenter that a stop of this process' group hits may stay
+        stopped, and the host is not down before its nsenter has ended.
+        """
         inside = [*PROGRAMS.get(argv[0], argv[:1]), *argv[1:]]
         flags = ["--user", "--mount", "--net", "--uts", "--ipc", "--pid", "--preserve-credentials", "--wd=/"]
         return ["nsenter", f"--target={self._pid()}", *flags, *inside]

@@ -20,7 +20,7 @@ class Leader:
         with self._log.open("ab") as log:
             # In a directory that outlives a boot and holds no file of the agent's own making.
             command = host.command("env", "STATE_DIRECTORY=/etc/pp-hostd", *PROGRAMS["pp-leader"], "run")
-            self._process = subprocess.Popen(command, stdout=log, stderr=log)
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
         self._pid = eventually(self._child, f"the leader of {host.name} runs")
 
     def _child(self) -> int:

@@ -62,11 +62,12 @@ if "LISTEN_FDS" in os.environ:
     print("handed over:", os.environ["LISTEN_FDNAMES"], file=sys.stderr)
 else:
     device = arm(2)
+os.write(device, b".")
+if "LISTEN_FDS" not in os.environ:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
         notify.connect(os.environ["NOTIFY_SOCKET"])
         socket.send_fds(notify, [b"FDSTORE=1\\nFDNAME=watchdog"], [device])
         notify.send(b"READY=1\\nSTATUS=armed")
-os.write(device, b".")
 signal.pause()
 """
 )

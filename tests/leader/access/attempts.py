@@ -14,6 +14,7 @@ from pp_hostd.embedded.merge_patch import merge_patch
 from pp_hostd.kube.client import MERGE_PATCH, Json
 from pp_hostd.kube.resources import Resource
 from tests.harness.cluster import Cluster
+from tests.harness.eventually import HANGS_SECONDS
 
 METHODS = {"create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE", "deletecollection": "DELETE"}
 NAMELESS = ("list", "watch", "create", "deletecollection")
@@ -74,7 +75,7 @@ class World:
             json=body,
             headers={"Content-Type": MERGE_PATCH if attempt.verb == "patch" else "application/json"},
             stream=True,
-            timeout=20,
+            timeout=HANGS_SECONDS,
         )
         with reply:  # the head of an answer is enough of a watch
             if attempt.verb != "watch":

@@ -25,12 +25,12 @@ def world() -> Iterator[World]:
         world = World(cluster)
         installed = pp_leader("install", "--kubeconfig", str(cluster.kubeconfig()), "--machines", "openshift")
         assert (installed.returncode, installed.stderr) == (0, "")
-        eventually(lambda: _in_force(world), "roles and policies are in force")
+        eventually(lambda: _effective_settings(world), "roles and policies are in force")
         yield world
         world.close()
 
 
-def _in_force(world: World) -> bool:
+def _effective_settings(world: World) -> bool:
     """A probe of each policy: each comes into force in its own time."""
     made = asyncio.run(made_request(Subject(LEADER_USER, frozenset({LEADERS}))))
     renewal = Attempt("create", REQUESTS, "", signing_request("probe", made.request))

@@ -7,21 +7,20 @@ import sys
 from pathlib import Path
 
 from pp_hostd.model.identities import AGENTS, LEADER_USER, LEADERS
+from tests.harness.eventually import HANGS_SECONDS
+from tests.leader import forked
 
 PP_LEADER = Path(sys.executable).with_name("pp-leader")
 LEADER = (LEADER_USER, (LEADERS,))
 
 
 def pp_leader(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The command, as a person runs it."""
-    return subprocess.run(
-        [PP_LEADER, *arguments],
-        env={"LC_ALL": "C", "COLUMNS": "100", "HOME": "/nonexistent", **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    """The command, as a person runs it. A new one where variables matter: libraries read them as they are imported."""
+    plain = {"LC_ALL": "C", "COLUMNS": "100", "HOME": "/nonexistent"}
+    if not environment:
+        return forked.pp_leader(*arguments, environment=plain)
+    command, env = [str(PP_LEADER), *arguments], {**plain, **environment}
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=HANGS_SECONDS, check=False)
 
 
 def agent(node: str) -> tuple[str, tuple[str, ...]]:

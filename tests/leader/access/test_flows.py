@@ -13,9 +13,8 @@ from pp_hostd.kube.resources import (
     POISON_PILL_REMEDIATIONS,
     Resource,
 )
-from pp_hostd.leader.access.granted import GrantedFlow
 from pp_hostd.leader.access.manifests import KINDS
-from pp_hostd.leader.access.roles import HEALTH_CHECKS, health_check_roles
+from pp_hostd.leader.requests.remediation_objects import HEALTH_CHECKS, REMEDIATION_OBJECTS
 from tests.harness.controlplane import RealCluster
 from tests.harness.eventually import eventually
 from tests.leader.access.attempts import Attempt, World
@@ -82,8 +81,7 @@ def test_each_flows_rights_come_with_it_stay_when_the_install_is_repeated_and_go
 
 @pytest.mark.parametrize("label", LABELS)
 def test_health_checks_gather_the_rights_on_objects_and_templates_by_their_own_label(label: str) -> None:
-    flows = (GrantedFlow.POISON_PILL, GrantedFlow.EXTERNAL_REMEDIATION)
-    (role,) = health_check_roles(flows)
+    (role,) = REMEDIATION_OBJECTS.roles(granted=True)
     assert role["metadata"]["labels"][label] == "true"
     granted = {(rule["apiGroups"][0], plural): rule["verbs"] for rule in role["rules"] for plural in rule["resources"]}
     read = ["get", "list", "watch"]
@@ -93,7 +91,7 @@ def test_health_checks_gather_the_rights_on_objects_and_templates_by_their_own_l
         ("remediation.metal3.io", "metal3remediationtemplates"): read,
         ("remediation.metal3.io", "metal3remediations"): [*read, "create", "delete"],
     }
-    (nothing,) = health_check_roles((GrantedFlow.POISON_PILL,))
+    (nothing,) = REMEDIATION_OBJECTS.roles(granted=False)
     assert not nothing["rules"] and nothing["metadata"]["name"] == role["metadata"]["name"]
 
 
@@ -113,4 +111,4 @@ def test_flows_that_need_machines_are_refused_where_nodes_stand_for_themselves()
     assert "--machines openshift or --machines cluster-api" in refused.stderr
     unknown = pp_leader("install", "--dry-run", "--flows", "prayer")
     assert unknown.returncode == 2
-    assert "poison-pill, power-cycle, external-remediation" in unknown.stderr
+    assert "power-cycle, poison-pill, external-remediation" in unknown.stderr

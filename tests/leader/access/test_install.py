@@ -21,7 +21,7 @@ from tests.contract.objects import sample
 from tests.harness.build import binaries
 from tests.harness.cluster import write_kubeconfig
 from tests.harness.controlplane import RealCluster
-from tests.harness.eventually import eventually
+from tests.harness.eventually import HANGS_SECONDS, eventually
 from tests.leader.access.attempts import Attempt, World
 from tests.leader.access.people import agent, pp_leader
 
@@ -82,10 +82,12 @@ def test_a_dry_run_needs_no_cluster_and_prints_what_kubectl_can_apply(world: Wor
     printed = pp_leader("install", "--dry-run")
     assert (printed.returncode, printed.stderr) == (0, "")
     assert list(yaml.safe_load_all(printed.stdout)) == WANTED
-    assert printed.stdout.splitlines()[-1].startswith("# ")  # the Lease, which no apply may touch, is only told of
+    assert printed.stdout.splitlines()[-1].startswith("# ")  # the Lease, which no apply may touch, is only named
     kubectl = [str(binaries() / "kubectl"), "--kubeconfig", str(world.cluster.kubeconfig()), "apply", "-f", "-"]
     for expected in ("created", "unchanged"):
-        applied = subprocess.run(kubectl, input=printed.stdout, capture_output=True, text=True, timeout=60, check=True)
+        applied = subprocess.run(
+            kubectl, input=printed.stdout, capture_output=True, text=True, timeout=HANGS_SECONDS, check=True
+        )
         assert [line.split()[-1] for line in applied.stdout.splitlines()[1:]] == [expected] * len(WANTED[1:])
 
 
@@ -114,13 +116,13 @@ def test_what_somebody_changed_is_mended_and_the_rest_left(world: World) -> None
 
 
 def test_what_a_controller_notes_is_nobodys_change(world: World) -> None:
-    """After that, an apply which changes nothing still makes a new version: it sorts the managers anew."""
+    """After that, an apply which changes nothing still makes a new version: it sorts the managers again."""
     install(world)
     policy = next(each for each in WANTED if each["kind"] == "ValidatingAdmissionPolicy")
     noted = yaml.safe_dump({**policy, "spec": None, "status": {"observedGeneration": 1}})
     apply = ["apply", "--server-side", "--subresource=status", "--field-manager=z", "-f", "-"]
     kubectl = [str(binaries() / "kubectl"), "--kubeconfig", str(world.cluster.kubeconfig()), *apply]
-    subprocess.run(kubectl, input=noted, capture_output=True, text=True, timeout=60, check=True)
+    subprocess.run(kubectl, input=noted, capture_output=True, text=True, timeout=HANGS_SECONDS, check=True)
     assert set(install(world)) == {"unchanged"}
 
 

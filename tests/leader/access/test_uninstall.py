@@ -10,9 +10,9 @@ import pytest
 
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import BARE_METAL_HOSTS, CAPI_MACHINES, CONFIG_MAPS, LEASES, NODES, OPENSHIFT_MACHINES
-from pp_hostd.leader.access.granted import GrantedFlow
 from pp_hostd.leader.access.manifests import KINDS, manifests
-from pp_hostd.model.bare_metal_host import PowerRequest
+from pp_hostd.leader.registry import REGISTRY
+from pp_hostd.leader.remedies.power_cycle.bare_metal_host import PowerRequest
 from pp_hostd.model.identities import AgentsUse
 from pp_hostd.model.keys import NAMESPACE
 from pp_hostd.model.lease import LEASE
@@ -56,7 +56,7 @@ def uninstall(kubeconfig: str) -> subprocess.CompletedProcess[str]:
 
 
 def nothing_is_installed(world: World) -> bool:
-    wanted = [(each["kind"], each["metadata"]) for each in manifests("node", AgentsUse.CERTIFICATE, tuple(GrantedFlow))]
+    wanted = [(each["kind"], each["metadata"]) for each in manifests("node", AgentsUse.CERTIFICATE, REGISTRY.flows)]
     looks = [Attempt("get", KINDS[kind], each["name"], namespace=each.get("namespace")) for kind, each in wanted]
     return all(world.make(look).status_code == 404 for look in looks)
 

@@ -5,8 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from pp_hostd.leader.requests.remediation_objects.remediation import (
+    METAL3,
+    POISON_PILL,
+    PROPOSED,
+    Phase,
+    RemediationKind,
+    parse_remediation,
+)
 from pp_hostd.model.record import Unreadable
-from pp_hostd.model.remediation import METAL3, POISON_PILL, PROPOSED, Phase, RemediationKind, parse_remediation
 from pp_hostd.model.settings import Remediations
 from tests.leader.power.powered import HOST, SETTINGS, PoweredWorld
 
@@ -80,4 +87,8 @@ class AskedWorld(PoweredWorld):
             self.api.patch("nodes", HOST, {"status": {"conditions": [condition]}})
 
     def told(self, kind: RemediationKind) -> str:
-        return "; ".join(course.sentence for course in self.driver.courses if course.of.startswith(f"{kind.name} "))
+        return "; ".join(
+            next_action.sentence
+            for next_action in self.driver.next_actions
+            if next_action.of.startswith(f"{kind.name} ")
+        )

@@ -9,7 +9,7 @@ from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import METAL3_REMEDIATIONS, PROPOSED_REMEDIATIONS, Resource
 from tests.agent.objects import until_found
 from tests.harness.published import BESIDE
-from tests.leader.power.clusters import Ground
+from tests.leader.power.clusters import Place
 from tests.leader.power.site import PLACE, Site
 
 TODAY, PROPOSED = "today", "proposed"
@@ -32,7 +32,7 @@ PUBLISHED_SPEC = {"strategy": {"type": "Reboot", "retryLimit": 1, "timeoutSecond
 class Objects:
     """Of one form, in a cluster with Cluster API's Machines; each bears the name of its Machine."""
 
-    def __init__(self, site: Site, place: Ground, form: str) -> None:
+    def __init__(self, site: Site, place: Place, form: str) -> None:
         self.site, self.form, self.place = site, form, place
         newest = form == TODAY and place.newest and BESIDE.is_dir()
         self.kind: Resource = replace(KINDS[form], version="v1beta2") if newest else KINDS[form]

@@ -6,13 +6,16 @@ from dataclasses import replace
 from typing import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from pp_hostd.leader.remedies.poison_pill.steps import Condemn
+from pp_hostd.leader.remedies.power_cycle.steps import SwitchOff
+from pp_hostd.leader.requests.remediation_objects.remediation import KINDS, METAL3, POISON_PILL, Phase, RemediationKind
+from pp_hostd.leader.steps.nodes import DeleteNode
 from pp_hostd.model.keys import REQUESTED_BY
-from pp_hostd.model.remediation import KINDS, METAL3, POISON_PILL, Phase, RemediationKind
-from pp_hostd.model.remedy import Condemn, DeleteNode, SwitchOff
 from pp_hostd.model.settings import Remediations
+from tests.harness.examples import tries
 from tests.leader.external.asked import AskedWorld
 from tests.leader.power.powered import Bmc
 
@@ -24,7 +27,9 @@ def is_over(world: AskedWorld, kind: RemediationKind) -> bool:
     machine = world.api.get("machines", world.subject)
     assert machine is not None
     unclaimed = REQUESTED_BY not in machine["metadata"].get("annotations", {})
-    return world.is_gone(kind) and world.is_well() and world.uncondemned() and unclaimed and not world.driver.courses
+    return (
+        world.is_gone(kind) and world.is_well() and world.uncondemned() and unclaimed and not world.driver.next_actions
+    )
 
 
 @EACH
@@ -107,7 +112,7 @@ ACTS: dict[str, Act] = {
 }
 
 
-@settings(max_examples=100, deadline=None)
+@tries(100)
 @given(st.lists(st.sampled_from(sorted(ACTS)), max_size=20))
 def test_whatever_is_asked_by_whom_nothing_is_freed_that_runs_and_all_can_be_ended(acts: list[str]) -> None:
     """FreedWhileRunning is raised by the world itself."""

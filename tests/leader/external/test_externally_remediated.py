@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from pp_hostd.model.remediation import KINDS, METAL3, POISON_PILL, Phase, RemediationKind
-from pp_hostd.model.remedy import AskFor, SetRemediated, SwitchOff
+from pp_hostd.leader.remedies.power_cycle.steps import SwitchOff
+from pp_hostd.leader.requests.remediation_objects.remediation import KINDS, METAL3, POISON_PILL, Phase, RemediationKind
+from pp_hostd.leader.requests.remediation_objects.steps import AskFor, SetRemediated
 from tests.leader.external.asked import AskedWorld
 from tests.leader.power.powered import Bmc
 

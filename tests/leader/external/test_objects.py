@@ -7,8 +7,19 @@ from typing import Any
 
 import pytest
 
-from pp_hostd.model.remediation import KINDS, METAL3, POISON_PILL, PROPOSED, Phase, RemediationKind
-from pp_hostd.model.remedy import Condemn, DeleteMachine, DeleteNode, HandToOwner, SetFinalizer, SwitchOff
+from pp_hostd.leader.remedies.poison_pill.steps import Condemn
+from pp_hostd.leader.remedies.power_cycle.steps import SwitchOff
+from pp_hostd.leader.requests.remediation_objects.remediation import (
+    KINDS,
+    METAL3,
+    POISON_PILL,
+    PROPOSED,
+    Phase,
+    RemediationKind,
+)
+from pp_hostd.leader.requests.remediation_objects.steps import HandToOwner, SetFinalizer
+from pp_hostd.leader.steps.machines import DeleteMachine
+from pp_hostd.leader.steps.nodes import DeleteNode
 from tests.leader.external.asked import AskedWorld
 from tests.leader.power.powered import HOST_NAME, Bmc
 
@@ -29,7 +40,7 @@ def test_an_object_has_its_machine_remedied_and_waits_for_the_health_check_to_de
     world.spend(1000)
     assert len(world.steps(DeleteNode)) == 1  # the node is well: nobody resets it again
     world.delete(kind)
-    world.run(lambda: world.is_gone(kind) and not world.driver.courses)
+    world.run(lambda: world.is_gone(kind) and not world.driver.next_actions)
 
 
 def test_the_condition_of_our_own_kind_tells_how_it_fares() -> None:
@@ -80,7 +91,7 @@ def test_where_the_object_or_the_owner_wants_it_so_the_machine_is_deleted(kind: 
     assert not world.steps(HandToOwner)
     world.run(lambda: not world.finalizers(kind))  # and then it goes with its owner
     world.spend(60)
-    assert not any(course.refused for course in world.driver.courses)
+    assert not any(next_action.refused for next_action in world.driver.next_actions)
 
 
 def test_a_machine_that_nobody_would_make_again_is_kept_and_the_object_fails_with_the_reason() -> None:
@@ -112,7 +123,7 @@ def test_a_host_that_does_not_go_off_in_the_time_of_its_object_is_told_of() -> N
     world.make(PROPOSED)
     world.spend(150)
     assert "not carried out within 120 s" in world.told(PROPOSED)
-    assert any(course.refused for course in world.driver.courses if course.of)
+    assert any(next_action.refused for next_action in world.driver.next_actions if next_action.of)
 
 
 def test_waiting_for_the_budget_counts_against_no_timeout() -> None:
@@ -122,7 +133,7 @@ def test_waiting_for_the_budget_counts_against_no_timeout() -> None:
     world.make(PROPOSED)
     world.spend(150)
     assert "leader.resets_per_hour allows 0" in world.told(PROPOSED)
-    assert not any(course.refused for course in world.driver.courses)
+    assert not any(next_action.refused for next_action in world.driver.next_actions)
     world.settings = replace(world.settings, leader=replace(world.settings.leader, resets_per_hour="1"))
     world.bmc = Bmc.UNREACHABLE
     world.a_term("a")
@@ -162,7 +173,7 @@ def test_an_object_waits_while_an_annotation_has_asked_before_it() -> None:
     world.run(lambda: bool(world.steps(SwitchOff)))
     world.make(POISON_PILL)
     world.spend(5)
-    assert "by its annotation already" in world.told(POISON_PILL)
+    assert "annotation requests its remediation already" in world.told(POISON_PILL)
     (condition,) = world.status(POISON_PILL)["conditions"]
     assert condition["reason"] == "WaitsItsTurn"
 

@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 import pytest
 
 from pp_hostd.kube.resources import CAPI_CLUSTERS, NODES
-from pp_hostd.leader.office import wallclock
+from pp_hostd.leader.leader_term import wallclock
 from pp_hostd.model.keys import CLUSTER_NAME
 from pp_hostd.model.moment import render_moment
 from tests.agent.objects import running, until
 from tests.leader.external.objects import DELETING, KINDS, PROPOSED, RUNNING, TODAY, WAITING, Objects
-from tests.leader.in_office import term
-from tests.leader.power.clusters import CLUSTERS, ground
+from tests.leader.in_term import term
+from tests.leader.power.clusters import CLUSTERS, Clusters
 from tests.leader.power.site import PLACE, Site, on_site, settings_for
 
 ON_EACH = pytest.mark.parametrize("cluster", CLUSTERS)
@@ -22,9 +22,9 @@ OF_EACH = pytest.mark.parametrize("form", KINDS)
 
 
 @asynccontextmanager
-async def objects(cluster: str, form: str) -> AsyncIterator[Objects]:
-    """A leader is in office; the operator is not there yet."""
-    with ground(cluster, "cluster-api") as place:
+async def objects(clusters: Clusters, cluster: str, form: str) -> AsyncIterator[Objects]:
+    """A leader leads; the operator is not there yet."""
+    with clusters.place(cluster, "cluster-api") as place:
         async with on_site(place) as (site, leader), term(leader, settings_for(place.machines)):
             yield Objects(site, place, form)
 
@@ -32,9 +32,9 @@ async def objects(cluster: str, form: str) -> AsyncIterator[Objects]:
 @ON_EACH
 @OF_EACH
 async def test_a_host_that_is_still_on_is_left_alone_and_one_that_comes_back_is_restored(
-    cluster: str, form: str
+    clusters: Clusters, cluster: str, form: str
 ) -> None:
-    async with objects(cluster, form) as them:
+    async with objects(clusters, cluster, form) as them:
         site = them.site
         await site.add("metal")
         await them.make("metal")
@@ -54,9 +54,11 @@ async def test_a_host_that_is_still_on_is_left_alone_and_one_that_comes_back_is_
 
 @pytest.mark.parametrize("cluster", ["embedded", "real"])
 @OF_EACH
-async def test_it_is_tried_again_below_the_limit_and_escalated_at_it(cluster: str, form: str) -> None:
+async def test_it_is_tried_again_below_the_limit_and_escalated_at_it(
+    clusters: Clusters, cluster: str, form: str
+) -> None:
     """Not with the published definitions, in which a retry has to wait for minutes."""
-    async with objects(cluster, form) as them:
+    async with objects(clusters, cluster, form) as them:
         site = them.site
         site.sick.add("metal")
         await site.add("metal")
@@ -73,9 +75,9 @@ async def test_it_is_tried_again_below_the_limit_and_escalated_at_it(cluster: st
             assert not site.is_true("metal", "kept off", "asked", "backup")
 
 
-async def test_todays_owners_are_told_by_both_lists_of_conditions() -> None:
+async def test_todays_owners_are_told_by_both_lists_of_conditions(clusters: Clusters) -> None:
     """After the last attempt, which another leader has made."""
-    async with objects("published", TODAY) as them:
+    async with objects(clusters, "published", TODAY) as them:
         site, moment = them.site, render_moment(wallclock())
         await site.add("metal")
         ready = {"type": "Ready", "status": "True", "lastTransitionTime": moment}
@@ -102,8 +104,10 @@ async def escalation(site: Site, name: str) -> list[tuple[str, str]]:
 
 @ON_EACH
 @OF_EACH
-async def test_an_object_that_is_deleted_while_its_host_is_still_on_leaves_no_trace(cluster: str, form: str) -> None:
-    async with objects(cluster, form) as them:
+async def test_an_object_that_is_deleted_while_its_host_is_still_on_leaves_no_trace(
+    clusters: Clusters, cluster: str, form: str
+) -> None:
+    async with objects(clusters, cluster, form) as them:
         site = them.site
         await site.add("metal")
         await them.make("metal")
@@ -116,8 +120,8 @@ async def test_an_object_that_is_deleted_while_its_host_is_still_on_leaves_no_tr
 
 
 @ON_EACH
-async def test_what_the_health_check_wrote_on_the_machine_becomes_true(cluster: str) -> None:
-    async with objects(cluster, TODAY) as them:
+async def test_what_the_health_check_wrote_on_the_machine_becomes_true(clusters: Clusters, cluster: str) -> None:
+    async with objects(clusters, cluster, TODAY) as them:
         site, moment = them.site, render_moment(wallclock())
         await site.add("metal")
         await them.make("metal")
@@ -135,8 +139,8 @@ async def test_what_the_health_check_wrote_on_the_machine_becomes_true(cluster: 
 
 
 @ON_EACH
-async def test_an_object_waits_while_the_cluster_of_its_machine_is_paused(cluster: str) -> None:
-    async with objects(cluster, TODAY) as them:
+async def test_an_object_waits_while_the_cluster_of_its_machine_is_paused(clusters: Clusters, cluster: str) -> None:
+    async with objects(clusters, cluster, TODAY) as them:
         site = them.site
         await site.client.create(
             CAPI_CLUSTERS, {"metadata": {"name": "prod"}, "spec": {"paused": True}}, namespace=PLACE
@@ -152,8 +156,10 @@ async def test_an_object_waits_while_the_cluster_of_its_machine_is_paused(cluste
 
 
 @ON_EACH
-async def test_of_two_objects_for_one_machine_one_runs_and_the_other_says_why_it_waits(cluster: str) -> None:
-    async with objects(cluster, TODAY) as first:
+async def test_of_two_objects_for_one_machine_one_runs_and_the_other_says_why_it_waits(
+    clusters: Clusters, cluster: str
+) -> None:
+    async with objects(clusters, cluster, TODAY) as first:
         site, second = first.site, Objects(first.site, first.place, PROPOSED)
         await site.add("metal")
         await first.make("metal")
@@ -168,12 +174,12 @@ async def test_of_two_objects_for_one_machine_one_runs_and_the_other_says_why_it
 
 
 @ON_EACH
-async def test_an_object_waits_while_a_person_has_asked_before_it(cluster: str) -> None:
-    async with objects(cluster, TODAY) as them:
+async def test_an_object_waits_while_a_person_has_asked_before_it(clusters: Clusters, cluster: str) -> None:
+    async with objects(clusters, cluster, TODAY) as them:
         site = them.site
         await site.add("metal")
         await site.ask("metal")
         await until(lambda: site.is_true("metal", "kept off"), "the annotation is heeded")
         await them.make("metal")
-        await site.told("the machine's remedy is asked for by its annotation already")
+        await site.told("the machine's annotation requests its remediation already")
         assert site.of("metal").count("+kept off") == 1

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from pp_hostd.model.remediation import KINDS, METAL3, POISON_PILL, Phase, RemediationKind
-from pp_hostd.model.remedy import DeleteNode, HandToOwner
+from pp_hostd.leader.requests.remediation_objects.remediation import KINDS, METAL3, POISON_PILL, Phase, RemediationKind
+from pp_hostd.leader.requests.remediation_objects.steps import HandToOwner
+from pp_hostd.leader.steps.nodes import DeleteNode
 from tests.leader.external.asked import AskedWorld
 from tests.leader.power.powered import HOST
 
@@ -35,7 +36,7 @@ def test_the_object_of_a_node_health_check_names_a_node_wherever_its_template_is
     assert len(world.steps(DeleteNode)) == 1
     assert world.api.get("machines", world.called) == before
     world.delete(kind)
-    world.run(lambda: world.is_gone(kind) and not world.driver.courses)
+    world.run(lambda: world.is_gone(kind) and not world.driver.next_actions)
 
 
 @EACH
@@ -82,7 +83,7 @@ def test_an_object_of_anybody_else_is_refused(
     world = owned(kind, *owners, place="machines")
     world.spend(60)
     assert f"{told}, so nobody knows what its name means" in world.told(kind)
-    assert all(course.refused for course in world.driver.courses)
+    assert all(next_action.refused for next_action in world.driver.next_actions)
     assert not world.steps()
 
 

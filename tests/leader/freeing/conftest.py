@@ -10,7 +10,7 @@ import pytest
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.kubeconfig import Kubeconfig
 from tests.agent.objects import Home
-from tests.leader.applying import Hands
+from tests.leader.applying import Actuators
 from tests.leader.freeing.deeds import FAST, Eventful
 
 
@@ -20,8 +20,8 @@ def home(client: ApiClient, namespace: str) -> Home:
 
 
 @pytest.fixture
-def hands(home: Home) -> Hands:
-    return Hands(home, settings=FAST)
+def actuators(home: Home) -> Actuators:
+    return Actuators(home, settings=FAST)
 
 
 @pytest.fixture

@@ -7,10 +7,11 @@ from typing import Any, Callable
 
 from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.resources import PODS, VOLUME_ATTACHMENTS, Resource
-from pp_hostd.model.remedy import Freed, Freeing, FreeWorkloads
+from pp_hostd.leader.steps.port import Freed
+from pp_hostd.leader.steps.workloads import Freeing, FreeWorkloads
 from tests.agent.objects import Home
 from tests.contract.objects import names_of, pod, sample
-from tests.leader.applying import Hands, with_leader
+from tests.leader.applying import Actuators, with_leader
 
 FAST = with_leader(deletions_per_second=1000.0)
 
@@ -51,9 +52,9 @@ async def attachments(home: Home, node: str) -> list[str]:
     return [name for name in names_of((await home.client.list(VOLUME_ATTACHMENTS)).items) if name.startswith(node)]
 
 
-async def freed(hands: Hands, node: str, freeing: Freeing) -> int:
+async def freed(actuators: Actuators, node: str, freeing: Freeing) -> int:
     """How many one pass says are left."""
-    await hands.done(FreeWorkloads(node, freeing))
-    told = hands.news[-2]
+    await actuators.done(FreeWorkloads(node, freeing))
+    told = actuators.news[-2]
     assert isinstance(told, Freed) and told.node == node
     return told.left

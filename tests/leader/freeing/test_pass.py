@@ -7,12 +7,13 @@ from typing import Callable
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.outcome import ApiError, Outcome
 from pp_hostd.kube.resources import NODES, PODS, VOLUME_ATTACHMENTS, Resource
+from pp_hostd.leader.steps.port import Freed
+from pp_hostd.leader.steps.workloads import Freeing, FreeWorkloads
 from pp_hostd.model.keys import FREEING
-from pp_hostd.model.remedy import Freed, Freeing, FreeWorkloads
 from pp_hostd.model.written import Written
 from tests.agent.objects import Home, boottime
 from tests.contract.objects import annotate, sample, uid_of
-from tests.leader.applying import Hands, with_leader
+from tests.leader.applying import Actuators, with_leader
 from tests.leader.freeing.deeds import FAST, Eventful, attach, attachments, bind, freed, pods
 
 MIRROR = {"annotations": {"kubernetes.io/config.mirror": "digest"}}
@@ -33,55 +34,57 @@ async def fill(home: Home, node: str) -> None:
     await attach(home.client, f"{node}-2", "another")
 
 
-async def test_of_a_node_that_is_gone_everything_is_deleted(home: Home, hands: Hands, unique: str) -> None:
+async def test_of_a_node_that_is_gone_everything_is_deleted(home: Home, actuators: Actuators, unique: str) -> None:
     await fill(home, unique)
-    assert await freed(hands, unique, Freeing.ALL) == 0
+    assert await freed(actuators, unique, Freeing.ALL) == 0
     assert await pods(home) == ["elsewhere"]
     assert await attachments(home, unique) == [f"{unique}-2"]
 
 
-async def test_of_a_node_that_is_there_again_nothing_is_deleted(home: Home, hands: Hands, unique: str) -> None:
+async def test_of_a_node_that_is_there_again_nothing_is_deleted(home: Home, actuators: Actuators, unique: str) -> None:
     await fill(home, unique)
     await home.client.create(NODES, sample(NODES, unique))
-    assert await freed(hands, unique, Freeing.ALL) == 0
+    assert await freed(actuators, unique, Freeing.ALL) == 0
     assert len(await pods(home)) == 5
     assert len(await attachments(home, unique)) == 2
 
 
-async def test_of_a_node_that_stays_what_belongs_to_it_is_spared(home: Home, hands: Hands, unique: str) -> None:
+async def test_of_a_node_that_stays_what_belongs_to_it_is_spared(home: Home, actuators: Actuators, unique: str) -> None:
     await home.client.create(NODES, sample(NODES, unique, annotations={FREEING: "7"}))
     await fill(home, unique)
-    assert await freed(hands, unique, Freeing.SPARING) == 0
+    assert await freed(actuators, unique, Freeing.SPARING) == 0
     assert await pods(home) == ["daemon", "elsewhere", "mirror"]
     assert await attachments(home, unique) == [f"{unique}-2"]
 
 
-async def test_where_the_cluster_frees_what_is_there_is_only_counted(home: Home, hands: Hands, unique: str) -> None:
+async def test_where_the_cluster_frees_what_is_there_is_only_counted(
+    home: Home, actuators: Actuators, unique: str
+) -> None:
     await home.client.create(NODES, sample(NODES, unique))
     await fill(home, unique)
-    assert await freed(hands, unique, Freeing.AWAIT) == 3
+    assert await freed(actuators, unique, Freeing.AWAIT) == 3
     assert len(await pods(home)) == 5
     for name in ("stateful", "terminating"):
         await home.client.delete(PODS, name, namespace=home.namespace, grace_period_seconds=0)
     await home.client.delete(VOLUME_ATTACHMENTS, f"{unique}-1")
-    assert await freed(hands, unique, Freeing.AWAIT) == 0
+    assert await freed(actuators, unique, Freeing.AWAIT) == 0
 
 
 async def test_deletions_are_paced(home: Home, unique: str) -> None:
-    hands = Hands(home, settings=with_leader(deletions_per_second=10.0))
+    actuators = Actuators(home, settings=with_leader(deletions_per_second=10.0))
     for number in range(5):
         await bind(home, f"web-{number}", unique)
     began_at = boottime()
-    assert await freed(hands, unique, Freeing.ALL) == 0
+    assert await freed(actuators, unique, Freeing.ALL) == 0
     assert boottime() - began_at >= 0.4
     assert await pods(home) == []
 
 
 async def test_what_a_pass_does_not_come_to_is_left_for_the_next(home: Home, unique: str) -> None:
-    hands = Hands(home, settings=with_leader(deletions_per_second=0.1))
+    actuators = Actuators(home, settings=with_leader(deletions_per_second=0.1))
     for number in range(2):
         await bind(home, f"web-{number}", unique)
-    assert await freed(hands, unique, Freeing.ALL) == 1
+    assert await freed(actuators, unique, Freeing.ALL) == 1
     assert len(await pods(home)) == 1
 
 
@@ -89,9 +92,9 @@ async def test_whoever_may_not_list_tells_no_number(
     home: Home, client_of: Callable[[str], ApiClient], unique: str
 ) -> None:
     await bind(home, "web", unique)
-    hands = Hands(home, client_of("reader"))
-    ended = await hands.do(FreeWorkloads(unique, Freeing.ALL))
-    assert (ended.written, hands.news) == (Written.NOT_DONE, [ended])
+    actuators = Actuators(home, client_of("reader"))
+    ended = await actuators.do(FreeWorkloads(unique, Freeing.ALL))
+    assert (ended.written, actuators.news) == (Written.NOT_DONE, [ended])
     assert "listing volumeattachments: forbidden" in ended.sentence
 
 
@@ -107,7 +110,7 @@ async def test_what_only_a_finalizer_keeps_is_deleted_once_and_not_left(
     await bind(home, "held", unique, HELD)
     await attach(home.client, unique, unique, **HELD)
     for _ in range(2):
-        assert await freed(Hands(home, eventful, FAST), unique, Freeing.ALL) == 0
+        assert await freed(Actuators(home, eventful, FAST), unique, Freeing.ALL) == 0
     assert (deleted, await pods(home)) == (["held", unique], ["held"])
     unhold = {"metadata": {"finalizers": None}}
     await home.client.patch(PODS, "held", unhold, namespace=home.namespace)
@@ -124,12 +127,12 @@ async def test_a_node_that_comes_back_in_the_middle_keeps_its_other_pods(
         await home.client.create(NODES, sample(NODES, unique))
 
     eventful.before = comes_back
-    assert await freed(Hands(home, eventful, FAST), unique, Freeing.ALL) == 0
+    assert await freed(Actuators(home, eventful, FAST), unique, Freeing.ALL) == 0
     assert len(await pods(home)) == 2
 
 
 async def test_a_pod_that_changes_meanwhile_is_left_for_the_next_pass(
-    home: Home, hands: Hands, eventful: Eventful, unique: str
+    home: Home, actuators: Actuators, eventful: Eventful, unique: str
 ) -> None:
     for number in range(2):
         await bind(home, f"web-{number}", unique)
@@ -139,9 +142,9 @@ async def test_a_pod_that_changes_meanwhile_is_left_for_the_next_pass(
             await home.client.patch(PODS, name, annotate(note="new"), namespace=home.namespace)
 
     eventful.before = changes
-    assert await freed(Hands(home, eventful, FAST), unique, Freeing.ALL) == 1
+    assert await freed(Actuators(home, eventful, FAST), unique, Freeing.ALL) == 1
     assert await pods(home) == ["web-0"]
-    assert await freed(hands, unique, Freeing.ALL) == 0
+    assert await freed(actuators, unique, Freeing.ALL) == 0
 
 
 async def test_another_incarnation_of_an_attachment_is_left_alone(home: Home, eventful: Eventful, unique: str) -> None:
@@ -152,7 +155,7 @@ async def test_another_incarnation_of_an_attachment_is_left_alone(home: Home, ev
         await attach(home.client, unique, unique)
 
     eventful.before = made_anew
-    assert await freed(Hands(home, eventful, FAST), unique, Freeing.ALL) == 1
+    assert await freed(Actuators(home, eventful, FAST), unique, Freeing.ALL) == 1
     assert uid_of(await home.client.get(VOLUME_ATTACHMENTS, unique)) != uid_of(first)
 
 
@@ -163,7 +166,7 @@ async def test_what_is_gone_already_is_freed(home: Home, eventful: Eventful, uni
         await home.client.delete(PODS, name, namespace=home.namespace, grace_period_seconds=0)
 
     eventful.before = vanishes
-    assert await freed(Hands(home, eventful, FAST), unique, Freeing.ALL) == 0
+    assert await freed(Actuators(home, eventful, FAST), unique, Freeing.ALL) == 0
 
 
 async def test_one_pod_that_may_not_be_deleted_does_not_keep_the_others(
@@ -177,8 +180,8 @@ async def test_one_pod_that_may_not_be_deleted_does_not_keep_the_others(
             raise ApiError(Outcome.FORBIDDEN, f"deleting {name}: forbidden")
 
     eventful.before = denies
-    hands = Hands(home, eventful, FAST)
-    ended = await hands.do(FreeWorkloads(unique, Freeing.ALL))
+    actuators = Actuators(home, eventful, FAST)
+    ended = await actuators.do(FreeWorkloads(unique, Freeing.ALL))
     assert (ended.written, ended.sentence) == (Written.DONE, "deleting web-0: forbidden")
-    assert isinstance(hands.news[0], Freed) and hands.news[0].left == 1
+    assert isinstance(actuators.news[0], Freed) and actuators.news[0].left == 1
     assert await pods(home) == ["web-0"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from tests.harness.cluster import Cluster
+import pytest
+
 from tests.harness.controlplane import RealCluster
 from tests.harness.embedded import EmbeddedCluster
 from tests.harness.published import published
@@ -15,8 +16,12 @@ from tests.leader.access.people import LEADER, pp_leader
 CLUSTERS = ("embedded", "real", "published")
 
 
+OWN = ("/registry/masterleases/", "/registry/leases/kube-system/")
+"""What the API server stores for itself."""
+
+
 @dataclass(frozen=True)
-class Ground:
+class Place:
     """`leader` is a kubeconfig with the rights that `install` gives; `newest`: Machines are of the newest version."""
 
     admin: str
@@ -25,20 +30,37 @@ class Ground:
     newest: bool
 
 
-@contextmanager
-def ground(kind: str, machines: str) -> Iterator[Ground]:
-    with _cluster(kind) as cluster:
-        admin = str(cluster.kubeconfig())
+class Clusters:
+    """A real cluster starts once, since that takes long, and has nothing but what was installed at each use."""
+
+    def __init__(self, closing: ExitStack) -> None:
+        self._closing = closing
+        self._real: dict[tuple[str, str], tuple[RealCluster, frozenset[str]]] = {}
+
+    @contextmanager
+    def place(self, kind: str, machines: str) -> Iterator[Place]:
+        """Has a cluster of this kind, empty."""
         if kind == "embedded":  # which has no rights to give
-            yield Ground(admin, admin, machines, newest=False)
+            with EmbeddedCluster.start() as embedded:
+                admin = str(embedded.kubeconfig())
+                yield Place(admin, admin, machines, newest=False)
             return
+        if (kind, machines) not in self._real:
+            self._real[kind, machines] = self._installed(kind, machines)
+        cluster, kept = self._real[kind, machines]
+        cluster.forget(key for key in cluster.stored() - kept if not key.startswith(OWN))
+        yield Place(str(cluster.kubeconfig()), str(cluster.kubeconfig(*LEADER)), machines, newest=kind == "published")
+
+    def _installed(self, kind: str, machines: str) -> tuple[RealCluster, frozenset[str]]:
+        start = RealCluster.start(definitions=published()) if kind == "published" else RealCluster.start()
+        cluster = self._closing.enter_context(start)
         flows = ["--flows", "poison-pill,power-cycle,external-remediation"]
-        done = pp_leader("install", "--kubeconfig", admin, "--machines", machines, *flows)
+        done = pp_leader("install", "--kubeconfig", str(cluster.kubeconfig()), "--machines", machines, *flows)
         assert done.returncode == 0, done.stderr
-        yield Ground(admin, str(cluster.kubeconfig(*LEADER)), machines, newest=kind == "published")
+        return cluster, cluster.stored()
 
 
-def _cluster(kind: str) -> Cluster:
-    if kind == "embedded":
-        return EmbeddedCluster.start()
-    return RealCluster.start(definitions=published()) if kind == "published" else RealCluster.start()
+@pytest.fixture(scope="module")
+def clusters() -> Iterator[Clusters]:
+    with ExitStack() as closing:
+        yield Clusters(closing)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from pp_hostd.leader.driver import Driver
-from pp_hostd.model.bare_metal_host import BareMetalHost, parse_bare_metal_host, reboot_key
+from pp_hostd.leader.remedies.power_cycle.bare_metal_host import BareMetalHost, parse_bare_metal_host, reboot_key
 from pp_hostd.model.keys import DETACHED_HOST, PAUSED_HOST
 from pp_hostd.model.keys import HOST as HOST_ANNOTATION
 from pp_hostd.model.promise import GateKind
@@ -73,7 +73,7 @@ class PoweredWorld(World):
 
     def a_term(self, own_node: str) -> Driver:
         """With a watch of its own: what another leader has seen is lost."""
-        self.api.watch_hosts()
+        self.api.new_leader()
         return super().a_term(own_node)
 
     def with_settings(self, **power: Any) -> None:
@@ -135,9 +135,9 @@ class PoweredWorld(World):
         return self.powered and self.running and self.given_back() and self.host.request is None
 
     def a_power_cycle(self) -> None:
-        """One is asked for, and goes well."""
+        """One is requested, and goes well."""
         self.request(self.subject)
-        self.run(lambda: self.uncondemned() and self.is_well() and not self.driver.courses)
+        self.run(lambda: self.uncondemned() and self.is_well() and not self.driver.next_actions)
 
 
 __all__ = ["HOST", "HOST_NAME", "KEY", "SETTINGS", "Bmc", "PoweredWorld"]

@@ -21,12 +21,12 @@ from pp_hostd.kube.resources import (
     Resource,
 )
 from pp_hostd.kube.watch import Change, ChangeKind, Snapshot, watch
-from pp_hostd.model.bare_metal_host import reboot_key
+from pp_hostd.leader.remedies.power_cycle.bare_metal_host import reboot_key
 from pp_hostd.model.keys import EXTERNAL_REMEDIATION, NAMESPACE, backup_name
 from pp_hostd.model.settings import Api, Leader, Power, Remediations, Settings
 from tests.agent.objects import until, until_found
-from tests.leader.in_office import client_for, unless_there
-from tests.leader.power.clusters import Ground
+from tests.leader.in_term import client_for, unless_there
+from tests.leader.power.clusters import Place
 
 PLACE = "metal"
 KEY = reboot_key(Power().suffix)
@@ -51,7 +51,7 @@ TOLD = {
 
 
 class Site:
-    """`happened` is what became of nodes, requests, power requests and backups by name, each with its version. Hosts in
+    """`happened` is the outcome of nodes, requests, power requests, backups by name, each with its version. Hosts in
     `stuck` never come on, those in `sick` are not well when they do, and the
     kubelets of those in `slow` do not start by themselves."""
 
@@ -196,7 +196,7 @@ class Site:
         while True:
             await until(lambda: not self.is_true(name, "asked", "node"), f"{name} is unhealthy, and nobody asks")
             await self.ask(name)
-            await until(lambda: self.is_true(name, "asked"), f"{name} is asked for")
+            await until(lambda: self.is_true(name, "asked"), f"{name} is requested")
 
     async def operate(self) -> None:
         """The operator and the kubelets."""
@@ -265,7 +265,7 @@ def settings_for(machines: str, cycle: bool = True, **power: Any) -> Settings:
 
 
 @asynccontextmanager
-async def on_site(place: Ground) -> AsyncIterator[tuple[Site, ApiClient]]:
+async def on_site(place: Place) -> AsyncIterator[tuple[Site, ApiClient]]:
     """Watched from now on; and the client of its leader."""
     with closing(client_for(place.admin)) as admin, closing(client_for(place.leader)) as leader:
         site = Site(admin, place.machines, newest=place.newest)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from pp_hostd.leader.remedies.power_cycle.steps import SwitchOff, SwitchOn
+from pp_hostd.leader.steps.machines import Clear, DeleteMachine
+from pp_hostd.leader.steps.nodes import DeleteNode, DropBackup, Recreate, StoreBackup
+from pp_hostd.leader.steps.workloads import FreeWorkloads
 from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.keys import BACKUP_KEY, backup_name
-from pp_hostd.model.remedy import Clear, DeleteMachine, DropBackup, StoreBackup, SwitchOff, SwitchOn
 from tests.leader.power.powered import HOST, PoweredWorld
 
 
@@ -42,10 +45,25 @@ def test_a_request_that_is_repeated_until_the_node_is_ready_begins_one_power_cyc
 ) -> None:
     world = AskedAgain(enrolled=enrolled)
     world.begin(after_seconds)
-    world.run(lambda: world.is_well() and world.uncondemned() and not world.driver.courses)
+    world.run(lambda: world.is_well() and world.uncondemned() and not world.driver.next_actions)
     world.spend(300)
     assert world.boot == 2
     assert len(world.steps(SwitchOff)) == len(world.steps(DropBackup)) == 1
+    assert world.restored()
+
+
+@pytest.mark.parametrize("after", [DeleteNode, SwitchOn], ids=["before its workloads are free", "while it boots"])
+def test_a_leader_that_has_not_listed_the_hosts_yet_waits_and_begins_no_second_power_cycle(after: type) -> None:
+    world = AskedAgain()
+    world.begin(0.0)
+    world.run(lambda: bool(world.steps(after)))
+    world.api.hosts_are_late = "baremetalhosts have not been listed yet"
+    world.a_term("a")
+    world.spend(5)
+    world.api.hosts_are_late = ""
+    world.run(lambda: world.is_well() and world.uncondemned() and not world.driver.next_actions)
+    assert len(world.steps(SwitchOff)) == len(world.steps(DropBackup)) == 1
+    assert isinstance(world.steps(FreeWorkloads, Recreate)[0], FreeWorkloads)
     assert world.restored()
 
 
@@ -54,7 +72,7 @@ def test_a_request_that_was_made_meanwhile_is_taken_off_before_the_backup_is_dro
     world.request()
     world.run(lambda: bool(world.steps(SwitchOn)))
     world.request()
-    world.run(lambda: world.is_well() and not world.driver.courses)
+    world.run(lambda: world.is_well() and not world.driver.next_actions)
     assert [type(step) for step in world.steps(Clear, DropBackup)] == [Clear, Clear, DropBackup]
     assert world.uncondemned() and world.boot == 2
 
@@ -84,7 +102,7 @@ def test_a_machine_that_must_be_kept_is_power_cycled_once_for_each_timeout() -> 
     assert not world.steps(DeleteMachine)
     assert world.at(SwitchOff) >= 1000 + 2 * world.settings.power.on_timeout_seconds
     world.sick = False
-    world.run(lambda: world.is_well() and world.uncondemned() and not world.driver.courses, seconds=2000)
+    world.run(lambda: world.is_well() and world.uncondemned() and not world.driver.next_actions, seconds=2000)
 
 
 def test_a_node_that_does_not_become_ready_and_that_nobody_requests_is_left_to_its_health_check() -> None:
@@ -94,7 +112,7 @@ def test_a_node_that_does_not_become_ready_and_that_nobody_requests_is_left_to_i
     world.run(lambda: bool(world.steps(DropBackup)), seconds=2000)
     assert world.now >= world.at(SwitchOn) + world.settings.power.on_timeout_seconds
     world.spend(60)
-    assert not world.steps(DeleteMachine) and not world.driver.courses
+    assert not world.steps(DeleteMachine) and not world.driver.next_actions
 
 
 def test_a_backup_that_arrives_when_its_power_cycle_is_over_keeps_no_request_from_being_heeded() -> None:
@@ -103,5 +121,5 @@ def test_a_backup_that_arrives_when_its_power_cycle_is_over_keeps_no_request_fro
     (late,) = (step for step in world.steps(StoreBackup) if isinstance(step, StoreBackup))
     world.config_map(backup_name(HOST), {BACKUP_KEY: late.backup.render()})
     world.request()
-    world.run(lambda: world.boot == 3 and world.is_well() and not world.driver.courses)
+    world.run(lambda: world.boot == 3 and world.is_well() and not world.driver.next_actions)
     assert world.restored()

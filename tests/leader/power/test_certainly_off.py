@@ -6,8 +6,11 @@ from typing import Any, Callable
 
 import pytest
 
+from pp_hostd.leader.remedies.power_cycle.steps import SwitchOff, SwitchOn
+from pp_hostd.leader.steps.inspection import Inspect
+from pp_hostd.leader.steps.nodes import DeleteNode, StoreBackup
+from pp_hostd.leader.steps.workloads import FreeWorkloads
 from pp_hostd.model.keys import DETACHED_HOST, PAUSED_HOST
-from pp_hostd.model.remedy import DeleteNode, FreeWorkloads, Inspect, StoreBackup, SwitchOff, SwitchOn
 from tests.leader.power.powered import HOST_NAME, Bmc, PoweredWorld
 
 ERROR = {"operationalStatus": "error", "errorType": "power management error", "errorMessage": "no answer"}
@@ -42,7 +45,7 @@ def somebody_switches_it_on(world: PoweredWorld) -> None:
 
 def ends_well(world: PoweredWorld) -> None:
     world.bmc = Bmc.WORKS
-    world.run(lambda: world.uncondemned() and world.is_well() and not world.driver.courses, seconds=2000)
+    world.run(lambda: world.uncondemned() and world.is_well() and not world.driver.next_actions, seconds=2000)
     assert len(world.steps(DeleteNode)) == 1
 
 

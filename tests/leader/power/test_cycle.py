@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import pytest
 
+from pp_hostd.leader.remedies.poison_pill.steps import Condemn
+from pp_hostd.leader.remedies.power_cycle.steps import SwitchOff, SwitchOn
+from pp_hostd.leader.steps.config_maps import SpendBudget
+from pp_hostd.leader.steps.inspection import Inspect
+from pp_hostd.leader.steps.machines import Clear
+from pp_hostd.leader.steps.nodes import Complete, DeleteNode, DropBackup, Recreate, StoreBackup
+from pp_hostd.leader.steps.port import LeaderStep
+from pp_hostd.leader.steps.workloads import FreeWorkloads
 from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.keys import FLOW
-from pp_hostd.model.remedy import (
-    Clear,
-    Complete,
-    Condemn,
-    DeleteNode,
-    DropBackup,
-    FreeWorkloads,
-    Inspect,
-    Recreate,
-    Remedy,
-    SpendBudget,
-    StoreBackup,
-    SwitchOff,
-    SwitchOn,
-)
 from tests.leader.power.powered import HOST, HOST_NAME, SETTINGS, PoweredWorld
 from tests.leader.virtual_host import World
 
-OFF: list[type[Remedy]] = [SpendBudget, SwitchOff, Inspect, StoreBackup, DeleteNode, FreeWorkloads, Clear]
+OFF: list[type[LeaderStep]] = [SpendBudget, SwitchOff, Inspect, StoreBackup, DeleteNode, FreeWorkloads, Clear]
 ENROLLED = [*OFF, Recreate, SwitchOn, Clear, DropBackup]
 STRANGER = [*OFF, SwitchOn, Complete, Clear, DropBackup]
 
@@ -65,7 +58,7 @@ def test_a_machine_without_a_node_is_power_cycled_too() -> None:
     world.delete_node(HOST)
     world.api.patch("machines", world.subject, {"status": {"nodeRef": None}})
     world.request()
-    world.run(lambda: world.uncondemned() and world.powered and not world.driver.courses)
+    world.run(lambda: world.uncondemned() and world.powered and not world.driver.next_actions)
     assert [type(step) for step in world.steps()] == [SpendBudget, SwitchOff, Clear, SwitchOn]
     assert world.boot == 2
 

@@ -1,16 +1,17 @@
-"""Any leader finishes what another began: after every step, and where nobody knows what became of one."""
+"""Any leader finishes what another began: after every step, and where nobody knows how one ended."""
 
 from __future__ import annotations
 
 from typing import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from pp_hostd.leader.steps.nodes import DeleteNode
 from pp_hostd.model.keys import DETACHED_HOST, PAUSED_HOST
-from pp_hostd.model.remedy import DeleteNode
 from pp_hostd.model.written import Written
+from tests.harness.examples import tries
 from tests.leader.power.powered import Bmc, PoweredWorld
 from tests.leader.power.test_cycle import ENROLLED, STRANGER
 
@@ -26,7 +27,7 @@ def test_a_leader_that_ends_after_any_step_is_followed_by_one_that_finishes(coun
     world.request()
     world.run(lambda: len(world.done) == count)
     world.a_term("b")
-    world.run(lambda: world.uncondemned() and world.is_well() and not world.driver.courses)
+    world.run(lambda: world.uncondemned() and world.is_well() and not world.driver.next_actions)
     assert world.restored()
     assert len(world.steps(DeleteNode)) == 1
     assert world.boot == (3 if count == SEEN_OFF_AND_NOT_STORED else 2)
@@ -39,7 +40,7 @@ def test_a_step_that_failed_is_repeated(count: int) -> None:
     world.run(lambda: len(world.done) == count)
     world.run(lambda: bool(world.under_way))
     world.fail(Written.UNKNOWN)
-    world.run(lambda: world.uncondemned() and world.is_well() and not world.driver.courses)
+    world.run(lambda: world.uncondemned() and world.is_well() and not world.driver.next_actions)
     assert world.restored()
 
 
@@ -67,7 +68,7 @@ def set_term(world: PoweredWorld) -> None:
 ACTS: dict[str, Act] = {
     "another leader": set_term,
     "a while": lambda world: world.spend(15),
-    "asked for": lambda world: world.request() if world.uncondemned() else None,
+    "requested": lambda world: world.request() if world.uncondemned() else None,
     "taken back": lambda world: world.lift(),
     "late watch": lambda world: setattr(world.api, "lags", True),
     "watch": in_time,
@@ -83,7 +84,7 @@ ACTS: dict[str, Act] = {
 }
 
 
-@settings(max_examples=150, deadline=None)
+@tries(150)
 @given(st.booleans(), st.lists(st.sampled_from(sorted(ACTS)), max_size=25))
 def test_whatever_happens_nothing_is_freed_that_runs_and_all_ends_well(enrolled: bool, acts: list[str]) -> None:
     """FreedWhileRunning is raised by the world itself, whenever a Node goes or pods are deleted while the host runs."""
@@ -95,4 +96,4 @@ def test_whatever_happens_nothing_is_freed_that_runs_and_all_ends_well(enrolled:
         ACTS[act](world)
     for peer in world.peers.values():
         peer.reachable, peer.reads = True, True
-    world.run(lambda: world.uncondemned() and world.is_well() and not world.driver.courses, seconds=4000)
+    world.run(lambda: world.uncondemned() and world.is_well() and not world.driver.next_actions, seconds=4000)

@@ -17,8 +17,8 @@ from pp_hostd.kube.resources import CONFIG_MAPS, EVENTS, LEASES, PODS, Resource
 from pp_hostd.model.keys import backup_name
 from tests.agent.objects import running, until, until_found
 from tests.leader.external.objects import PROPOSED, TODAY, Objects
-from tests.leader.in_office import client_for, term
-from tests.leader.power.clusters import Ground, ground
+from tests.leader.in_term import client_for, term
+from tests.leader.power.clusters import Clusters, Place
 from tests.leader.power.site import Site, settings_for
 
 ANNOTATION = "annotation"
@@ -26,12 +26,12 @@ Write = Callable[[], Awaitable[Json]]
 
 
 class Moment(enum.Enum):
-    """What becomes of the write at which a leader ends."""
+    """What happens to the write at which a leader ends."""
 
     NEVER = "it is never sent"
     UNTOLD = "it is done, and nobody hears of that"
     LATE = "it arrives when another leader has finished"
-    ANEW = "it arrives when another leader has finished, and somebody has asked anew"
+    AFTER_REQUEST = "it arrives when another leader has finished, and somebody has requested it again"
 
 
 class Mortal(ApiClient):
@@ -68,7 +68,7 @@ class Mortal(ApiClient):
         if self.writes == self._ends_at:
             if self._moment is Moment.UNTOLD:
                 await write()
-            self.late = write if self._moment in (Moment.LATE, Moment.ANEW) else None
+            self.late = write if self._moment in (Moment.LATE, Moment.AFTER_REQUEST) else None
             self.ended.set()
         return await asyncio.Event().wait()  # type: ignore[return-value]  # there is nobody any more
 
@@ -78,14 +78,14 @@ class Mortal(ApiClient):
         return resource not in (EVENTS, LEASES) and resource.version != "v1beta2"  # which nobody serves here
 
 
-async def asked(site: Site, place: Ground, flow: str, name: str) -> None:
+async def asked(site: Site, place: Place, flow: str, name: str) -> None:
     if flow == ANNOTATION:
         await site.ask(name)
     else:
         await Objects(site, place, flow).make(name)
 
 
-async def until_done(site: Site, place: Ground, flow: str, name: str, times: int = 1) -> None:
+async def until_done(site: Site, place: Place, flow: str, name: str, times: int = 1) -> None:
     async def is_done() -> bool:
         if flow != ANNOTATION and not await Objects(site, place, flow).is_let_go(name):
             return False
@@ -95,9 +95,9 @@ async def until_done(site: Site, place: Ground, flow: str, name: str, times: int
     await until_found(is_done, f"{name} is well again")
 
 
-async def survived(site: Site, place: Ground, flow: str, ends_at: int, moment: Moment) -> bool:
+async def survived(site: Site, place: Place, flow: str, ends_at: int, moment: Moment) -> bool:
     """Whether a leader ended at that write of its remedy; another has finished it then."""
-    name, times = f"{flow}-{ends_at}-{moment.name.lower()}", 1
+    name, times = f"{flow}-{ends_at}-{moment.name.lower().replace('_', '-')}", 1
     await site.add(name)
     await site.add_pod(name)
     with closing(Mortal(place.leader, ends_at, moment)) as mortal, closing(client_for(place.leader)) as next_one:
@@ -113,7 +113,7 @@ async def survived(site: Site, place: Ground, flow: str, ends_at: int, moment: M
         async with term(next_one, settings_for(place.machines)):
             await until_done(site, place, flow, name)
         if mortal.late is not None:
-            if moment is Moment.ANEW:  # a request that must not be lost
+            if moment is Moment.AFTER_REQUEST:  # a request that must not be lost
                 await site.ask(name)
                 times = 2
             await late_write(mortal.late)
@@ -144,8 +144,8 @@ async def late_write(write: Write) -> None:
 
 @pytest.mark.parametrize(("flow", "writes"), [(ANNOTATION, 8), (TODAY, 14), (PROPOSED, 14)])
 @pytest.mark.parametrize("moment", Moment)
-async def test_a_leader_may_end_at_any_write(flow: str, writes: int, moment: Moment) -> None:
-    with ground("embedded", "cluster-api") as place, closing(client_for(place.admin)) as admin:
+async def test_a_leader_may_end_at_any_write(clusters: Clusters, flow: str, writes: int, moment: Moment) -> None:
+    with clusters.place("embedded", "cluster-api") as place, closing(client_for(place.admin)) as admin:
         site = Site(admin, place.machines)
         await site.build()
         ends_at = 1

@@ -9,12 +9,12 @@ from contextlib import closing
 import pytest
 
 from pp_hostd.kube.resources import BARE_METAL_HOSTS
-from pp_hostd.leader.plan.power_table import TABLE, Action
-from pp_hostd.model.bare_metal_host import PowerRequest
+from pp_hostd.leader.remedies.power_cycle.bare_metal_host import PowerRequest
+from pp_hostd.leader.remedies.power_cycle.table import TABLE, Action
 from pp_hostd.model.keys import EXTERNAL_REMEDIATION
 from tests.agent.objects import running, until, until_found
-from tests.leader.in_office import client_for, term
-from tests.leader.power.clusters import CLUSTERS, Ground, ground
+from tests.leader.in_term import client_for, term
+from tests.leader.power.clusters import CLUSTERS, Clusters, Place
 from tests.leader.power.site import KEY, PLACE, Site, on_site, settings_for
 
 Row = tuple[int, int, int, int]
@@ -28,7 +28,7 @@ HAPPENS: dict[Action, list[str]] = {
 """Nobody heeds requests here: a host that is on stays on, and one that is off stays off."""
 TURNS_OFF = (1, 1, 0, 1)
 """The leader must have seen that the host turned off: till then this row's host is on."""
-LAST = "asked-for-last"
+LAST = "requested-last"
 BARE = "bare-key"
 
 
@@ -47,7 +47,7 @@ async def in_situation(site: Site, row: Row) -> None:
         await site.client.patch(BARE_METAL_HOSTS, name, change, namespace=PLACE)
 
 
-async def all_rows(place: Ground) -> Site:
+async def all_rows(place: Place) -> Site:
     """All at once. When the leader has heeded who asked last, it has looked at all others before."""
     bare = {"metadata": {"annotations": {"reboot.metal3.io": ""}}}
     with closing(client_for(place.admin)) as admin, closing(client_for(place.leader)) as leader:
@@ -74,8 +74,8 @@ def has_happened(site: Site, row: Row) -> bool:
 
 
 @pytest.fixture(scope="module", params=CLUSTERS)
-def site(request: pytest.FixtureRequest) -> Iterator[Site]:
-    with ground(request.param, "openshift") as place:
+def site(clusters: Clusters, request: pytest.FixtureRequest) -> Iterator[Site]:
+    with clusters.place(request.param, "openshift") as place:
         yield asyncio.run(all_rows(place))
 
 
@@ -97,9 +97,11 @@ KEPT = {
 
 
 @pytest.mark.parametrize("kind", CLUSTERS)
-async def test_the_machine_of_a_host_that_stays_off_is_deleted_unless_nobody_would_make_another(kind: str) -> None:
+async def test_the_machine_of_a_host_that_stays_off_is_deleted_unless_nobody_would_make_another(
+    clusters: Clusters, kind: str
+) -> None:
     settings = settings_for("openshift", on_timeout_seconds=1.0)
-    with ground(kind, "openshift") as place:
+    with clusters.place(kind, "openshift") as place:
         async with on_site(place) as (site, leader), running(site.operate()), term(leader, settings):
             site.stuck |= {"owned", *KEPT}
             await site.add("owned")
@@ -115,8 +117,10 @@ async def test_the_machine_of_a_host_that_stays_off_is_deleted_unless_nobody_wou
 
 @pytest.mark.parametrize("kind", CLUSTERS)
 @pytest.mark.parametrize("stage", ["+kept off", "-node", "-asked"])
-async def test_a_flow_that_is_switched_off_in_the_middle_leaves_no_host_off(kind: str, stage: str) -> None:
-    with ground(kind, "openshift") as place:
+async def test_a_flow_that_is_switched_off_in_the_middle_leaves_no_host_off(
+    clusters: Clusters, kind: str, stage: str
+) -> None:
+    with clusters.place(kind, "openshift") as place:
         async with on_site(place) as (site, leader), running(site.operate()):
             await site.add("metal")
             async with term(leader, settings_for(place.machines)):
@@ -137,9 +141,11 @@ async def is_on(site: Site, name: str) -> bool:
 
 @pytest.mark.parametrize("kind", CLUSTERS)
 @pytest.mark.parametrize("from_then_on", ["-asked", "-kept off"])
-async def test_a_health_check_that_asks_again_gets_one_power_cycle_for_each_fault(kind: str, from_then_on: str) -> None:
+async def test_a_health_check_that_asks_again_gets_one_power_cycle_for_each_fault(
+    clusters: Clusters, kind: str, from_then_on: str
+) -> None:
     """It asks again whenever its request is gone while the Node is missing: at once, or when the host boots already."""
-    with ground(kind, "openshift") as place:
+    with clusters.place(kind, "openshift") as place:
         async with on_site(place) as (site, leader), running(site.operate()), term(leader, settings_for("openshift")):
             site.slow.add("metal")
             await site.add("metal")

@@ -6,19 +6,21 @@ from typing import Any
 
 import pytest
 
+from pp_hostd.leader.remedies.power_cycle.steps import SwitchOff, SwitchOn
+from pp_hostd.leader.steps.lease import HandOver
+from pp_hostd.leader.steps.nodes import DeleteNode
 from pp_hostd.model.keys import DETACHED_HOST, PAUSED_HOST, PAUSED_MACHINE, SKIP_REMEDIATION
-from pp_hostd.model.remedy import DeleteNode, HandOver, SwitchOff, SwitchOn
 from pp_hostd.model.written import Written
 from tests.leader.power.powered import HOST, HOST_NAME, KEY, Bmc, PoweredWorld
 
 HOST_TROUBLES: list[tuple[dict[str, Any], str]] = [
     ({"metadata": {"annotations": {PAUSED_HOST: ""}}}, PAUSED_HOST),
     ({"metadata": {"annotations": {DETACHED_HOST: "{}"}}}, DETACHED_HOST),
-    ({"metadata": {"deletionTimestamp": "2026-03-01T00:00:00Z"}}, "being deleted"),
+    ({"metadata": {"deletionTimestamp": "2026-03-01T00:00:00Z", "finalizers": ["metal3.io/host"]}}, "being deleted"),
     ({"spec": {"disablePowerOff": True}}, "spec.disablePowerOff"),
     ({"spec": {"online": False}}, "spec.online is false"),
     ({"status": {"provisioning": {"state": "inspecting"}}}, "its state is inspecting"),
-    ({"status": {"poweredOn": None}}, "has not told yet"),
+    ({"status": {"poweredOn": None}}, "has not reported yet"),
     ({"spec": {"consumerRef": {"kind": "Machine", "namespace": "machines", "name": "b"}}}, "machines/b"),
     ({"metadata": {"annotations": {KEY: '{"mode":"hard"}'}}}, "Somebody else uses that annotation"),
     ({"metadata": {"annotations": {KEY: ""}}}, "Somebody else uses that annotation"),
@@ -32,7 +34,7 @@ def test_a_host_that_can_not_be_relied_on_is_refused_with_the_reason(change: dic
     world.change_host(**change)
     world.request()
     assert told in world.held()
-    assert all(course.refused for course in world.driver.courses)
+    assert all(next_action.refused for next_action in world.driver.next_actions)
     assert world.steps() == []
 
 
@@ -49,7 +51,7 @@ def test_the_host_of_a_node_with_finalizers_is_not_switched_off() -> None:
     world = PoweredWorld()
     world.api.patch("nodes", HOST, {"metadata": {"finalizers": ["example.com/guard"]}})
     world.request()
-    assert "its Node has finalizers and would not go (example.com/guard)" in world.held()
+    assert "its Node has finalizers, which block a deletion (example.com/guard)" in world.held()
     assert world.steps() == []
 
 
@@ -89,7 +91,7 @@ def test_a_host_that_two_machines_claim_is_touched_for_neither() -> None:
     world.request()
     world.request("machines/b")
     assert "claimed by machines/b too" in world.held()
-    assert "claimed by machines/x too" in world.course("b")
+    assert "claimed by machines/x too" in world.next_action("b")
     assert world.steps() == []
 
 
@@ -102,7 +104,7 @@ def test_a_host_that_is_kept_off_for_another_machine_is_not_let_on() -> None:
     world.request("machines/b")
     world.bmc = Bmc.UNATTENDED
     world.spend(5)
-    assert "is kept off for Machine machines/x" in world.course("b")
+    assert "is kept off for Machine machines/x" in world.next_action("b")
     assert not world.steps(DeleteNode)
 
 
@@ -123,12 +125,14 @@ def test_what_the_watch_tells_late_is_read_once_more_before_a_node_is_deleted() 
     world = PoweredWorld(enrolled=False)
     world.request()
     world.run(lambda: world.host.powered_on is False)
-    seen, world.bmc = world.api.hosts.keep(world.api.get("hosts", HOST_NAME)), Bmc.UNATTENDED
+    watch, off = world.api.watch_of("hosts"), world.api.get("hosts", HOST_NAME)
+    assert off is not None
+    seen, world.bmc = watch.keep(off), Bmc.UNATTENDED
     world.annotate_host(KEY, None)
     world.switch(True)
     world.running = True
     world.change_host(status={"poweredOn": True})
-    world.api.hosts.show(seen)
+    watch.show(seen)
     world.spend(30)
     assert not world.steps(DeleteNode)
 
@@ -137,7 +141,10 @@ def test_a_node_that_names_another_machine_is_not_deleted() -> None:
     world = PoweredWorld()
     world.annotate_node(HOST, **{"machine.openshift.io/machine": "machines/b"})
     world.request()
-    assert "names machines/b" in "; ".join(course.sentence for course in world.driver.courses) or world.held()
+    assert (
+        "names machines/b" in "; ".join(next_action.sentence for next_action in world.driver.next_actions)
+        or world.held()
+    )
     assert not world.steps(DeleteNode, SwitchOff)
 
 
@@ -190,7 +197,7 @@ def test_no_more_hosts_are_switched_off_at_once_than_allowed() -> None:
     world.bmc = Bmc.UNATTENDED
     world.spend(60)
     assert len(world.steps(SwitchOff)) == world.settings.leader.max_at_once
-    assert "leader.max_at_once" in "; ".join(course.sentence for course in world.driver.courses)
+    assert "leader.max_at_once" in "; ".join(next_action.sentence for next_action in world.driver.next_actions)
 
 
 def test_a_request_that_is_taken_back_in_time_switches_nothing_off() -> None:
@@ -211,7 +218,7 @@ def test_a_host_of_which_nothing_else_is_known_any_more_is_let_on_again_and_trie
     world.run(lambda: bool(world.under_way))
     world.fail(Written.NOT_DONE)
     world.driver.turn()
-    assert [course.of for course in world.driver.courses] == [f"BareMetalHost {HOST_NAME}"]
+    assert [next_action.of for next_action in world.driver.next_actions] == [f"BareMetalHost {HOST_NAME}"]
     assert not world.under_way
     world.run(lambda: world.powered)
 

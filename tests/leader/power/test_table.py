@@ -6,9 +6,12 @@ import itertools
 
 import pytest
 
-from pp_hostd.leader.plan.power_table import TABLE, Action
-from pp_hostd.model.bare_metal_host import PowerRequest
-from pp_hostd.model.remedy import Clear, DeleteNode, Recreate, Remedy, StoreBackup, SwitchOff, SwitchOn
+from pp_hostd.leader.remedies.power_cycle.bare_metal_host import PowerRequest
+from pp_hostd.leader.remedies.power_cycle.steps import SwitchOff, SwitchOn
+from pp_hostd.leader.remedies.power_cycle.table import TABLE, Action
+from pp_hostd.leader.steps.machines import Clear
+from pp_hostd.leader.steps.nodes import DeleteNode, Recreate, StoreBackup
+from pp_hostd.leader.steps.port import LeaderStep
 from tests.leader.power.powered import HOST, KEY, Bmc, PoweredWorld
 
 # The document's, but for 0011 and 1011: a host that nobody requests any more is released at once.
@@ -31,7 +34,7 @@ DOCUMENT = """
 """
 UNNAMED = (0, 0, 0, 0)
 WRITES = (SwitchOff, SwitchOn, StoreBackup, DeleteNode, Clear, Recreate)
-DOES: dict[Action, list[type[Remedy]]] = {
+DOES: dict[Action, list[type[LeaderStep]]] = {
     Action.NOTHING: [],
     Action.SWITCH_OFF: [SwitchOff],
     Action.DELETE_NODE: [StoreBackup, DeleteNode],

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from pp_hostd.model.remedy import Clear, Condemn, DeleteMachine, DeleteNode, SwitchOff, SwitchOn
+from pp_hostd.leader.remedies.poison_pill.steps import Condemn
+from pp_hostd.leader.remedies.power_cycle.steps import SwitchOff, SwitchOn
+from pp_hostd.leader.steps.machines import Clear, DeleteMachine
+from pp_hostd.leader.steps.nodes import DeleteNode
 from pp_hostd.model.written import Written
 from tests.leader.power.powered import HOST, KEY, Bmc, PoweredWorld
 
@@ -23,9 +26,9 @@ def test_a_host_that_does_not_go_off_is_told_of_after_the_deadline_and_goes_on_o
     world.request()
     world.run(lambda: bool(world.steps(SwitchOff)))
     world.spend(world.settings.power.off_timeout_seconds - 20)
-    assert not any(course.refused for course in world.driver.courses)
+    assert not any(next_action.refused for next_action in world.driver.next_actions)
     assert told in world.held(TEN_MINUTES)
-    assert all(course.refused for course in world.driver.courses)
+    assert all(next_action.refused for next_action in world.driver.next_actions)
     world.bmc = Bmc.WORKS
     world.run(world.is_well)
     assert world.restored()
@@ -55,7 +58,7 @@ def test_the_machine_of_a_host_that_never_comes_back_is_deleted_for_its_owner_to
     world = never_on(PoweredWorld(enrolled=enrolled))
     assert [step.subject for step in world.steps(DeleteMachine) if isinstance(step, DeleteMachine)] == [world.subject]
     world.spend(30)
-    assert world.driver.courses == ()
+    assert world.driver.next_actions == ()
     assert not [name for name in world.api.objects["config maps"] if name.startswith("backup-")]
 
 
@@ -75,7 +78,7 @@ def test_some_machines_are_never_deleted(labels: dict[str, str], owners: bool, e
     world.change_host(spec={"externallyProvisioned": external})
     never_on(world)
     assert not world.steps(DeleteMachine)
-    assert told in world.course()
+    assert told in world.next_action()
     world.bmc = Bmc.WORKS
     world.run(world.is_well)
 
@@ -86,7 +89,7 @@ def test_a_host_that_somebody_else_keeps_off_is_not_taken_for_dead() -> None:
     world.request()
     world.run(lambda: bool(world.steps(SwitchOn)))
     world.spend(world.settings.power.on_timeout_seconds + 30)
-    assert "reboot.metal3.io/maintenance" in world.course()
+    assert "reboot.metal3.io/maintenance" in world.next_action()
     assert not world.steps(DeleteMachine)
     world.annotate_host("reboot.metal3.io/maintenance", None)
     world.run(world.is_well)
@@ -164,7 +167,7 @@ def test_power_that_reads_off_ends_the_wait_for_peers_that_never_acknowledge() -
     world.run(world.is_well, seconds=2000)
     assert world.steps(SwitchOff) and world.steps(DeleteNode)
     assert world.host.request is None and KEY not in str(world.api.get("hosts", "metal/x"))
-    assert world.course(HOST) == ""
+    assert world.next_action(HOST) == ""
 
 
 # An operator whose webhook refuses every write.
@@ -191,8 +194,8 @@ def test_a_write_that_is_refused_is_tried_less_and_less_often_and_says_what_is_r
     world.request()
     world.spend(TEN_MINUTES)
     assert 5 < len(world.tried) < 40
-    (course,) = world.driver.courses
-    assert course.refused and "failed calling webhook" in course.sentence
+    (next_action,) = world.driver.next_actions
+    assert next_action.refused and "failed calling webhook" in next_action.sentence
     world.refusing = False
     world.run(world.is_well)
 

@@ -19,7 +19,7 @@ Json = dict[str, Any]
 
 
 def obey(request: Json) -> Json:
-    """What became of it: an exit status (None if it was cut off) and all that was said."""
+    """The outcome: an exit status (None if it was cut off) and all that was said."""
     try:
         return write(request) if "path" in request else run(request)
     except OSError as error:  # a disk that is full, or a machine that is full of processes

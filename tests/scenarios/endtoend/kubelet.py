@@ -2,25 +2,26 @@
 
 python -m tests.scenarios.endtoend.kubelet NODE ADDRESS KUBECONFIG KWOK KWOK_KUBECONFIG
 
-kwok keeps the Node Ready, its Lease renewed and its pods running, and knows nothing of volumes: which ones are in use
-is told from here, since nobody detaches such a one for minutes.
+kwok keeps the Node Ready and its pods running, and knows nothing of volumes: which ones are in use is told from here,
+since nobody detaches such a one for minutes. The Lease is renewed here, too: where kwok does it, kwok passes over every
+pod that it sees before its own watch shows the Lease that it wrote, and never looks at that pod again.
 """
 
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
 from collections.abc import Awaitable
-from typing import Callable
+from datetime import datetime, timezone
+from typing import IO, Callable
 
 from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.kubeconfig import load
 from pp_hostd.kube.outcome import ApiError, is_missing
-from pp_hostd.kube.resources import NODES, PODS
+from pp_hostd.kube.resources import KUBELET_LEASES, LEASES, NODES, PODS
 
 ATTACHES_BY_CONTROLLER = {"volumes.kubernetes.io/controller-managed-attach-detach": "true"}
-LEASE_SECONDS = 40
+LEASE_SECONDS, RENEW_SECONDS = 40, 10
 TELL_SECONDS = 0.5
 DEADLINE_SECONDS = 5.0
 
@@ -40,6 +41,24 @@ async def register(client: ApiClient, node: str, address: str) -> None:
     await client.patch(NODES, node, {"status": status}, subresource="status")
 
 
+async def renew_lease(client: ApiClient, node: str) -> None:
+    """Renew the Lease; where it went with its Node, make another one once there is a Node again."""
+    spec = {"holderIdentity": node, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": _micro_time()}
+    try:
+        await client.patch(LEASES, node, {"spec": spec}, namespace=KUBELET_LEASES)
+    except ApiError as error:
+        if not is_missing(error):
+            raise
+        uid = (await client.get(NODES, node))["metadata"]["uid"]
+        owner = {"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid}
+        body = {"metadata": {"name": node, "ownerReferences": [owner]}, "spec": spec}
+        await client.create(LEASES, body, namespace=KUBELET_LEASES)
+
+
+def _micro_time() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
 async def tell_volumes(client: ApiClient, node: str) -> None:
     """What is attached is in use as long as a pod here has a claim."""
     pods = await client.list(PODS, field_selector=f"spec.nodeName={node}", keep=_has_claim)
@@ -54,13 +73,20 @@ def _has_claim(pod: Json) -> bool:
     return any("persistentVolumeClaim" in volume for volume in pod["spec"].get("volumes", []))
 
 
-async def _run(node: str, address: str, kubeconfig: str, kwok: list[str]) -> None:
+async def _run(node: str, address: str, kubeconfig: str, kwok: list[str], log: IO[bytes]) -> None:
     client = ApiClient(load(kubeconfig), deadline_seconds=DEADLINE_SECONDS)
     await _insist(lambda: register(client, node, address))
-    await asyncio.create_subprocess_exec(*kwok, stderr=subprocess.DEVNULL)
+    await asyncio.create_subprocess_exec(*kwok, stderr=log)
+    await asyncio.gather(
+        _repeat(lambda: renew_lease(client, node), RENEW_SECONDS),
+        _repeat(lambda: tell_volumes(client, node), TELL_SECONDS),
+    )
+
+
+async def _repeat(attempt: Callable[[], Awaitable[None]], every_seconds: float) -> None:
     while True:
-        await _insist(lambda: tell_volumes(client, node))
-        await asyncio.sleep(TELL_SECONDS)
+        await _insist(attempt)
+        await asyncio.sleep(every_seconds)
 
 
 async def _insist(attempt: Callable[[], Awaitable[None]]) -> None:
@@ -76,5 +102,6 @@ async def _insist(attempt: Callable[[], Awaitable[None]]) -> None:
 if __name__ == "__main__":
     node, address, own_kubeconfig, program, kwok_kubeconfig = sys.argv[1:]
     kwok = [program, "--config=-", f"--kubeconfig={kwok_kubeconfig}", f"--manage-single-node={node}"]
-    kwok += [f"--node-ip={address}", f"--node-lease-duration-seconds={LEASE_SECONDS}"]
-    asyncio.run(_run(node, address, own_kubeconfig, kwok))
+    kwok += [f"--node-ip={address}", "--node-lease-duration-seconds=0"]
+    with open(f"{kwok_kubeconfig}.log", "wb") as log:
+        asyncio.run(_run(node, address, own_kubeconfig, kwok, log))

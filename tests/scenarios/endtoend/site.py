@@ -18,6 +18,7 @@ from tests.scenarios.endtoend.workload import Workload
 from tests.scenarios.leading import LeaderStage
 
 CONTROL_PLANE, WORKERS, PODS = 3, 5, 2
+KWOK, KWOK_LOG = "kwok.kubeconfig", "kwok.kubeconfig.log"
 TAINT = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
 
 
@@ -48,7 +49,7 @@ class Site(LeaderStage):
     def _give_kubelet(self, host: Host) -> None:
         if host.name in self.leading:
             self.contents.patch(NODES, host.name, {"spec": {"taints": [TAINT]}})
-        own, kwok = host.directory / "kubelet.kubeconfig", host.directory / "kwok.kubeconfig"
+        own, kwok = host.directory / "kubelet.kubeconfig", host.directory / KWOK
         self.contents.write_credentials(f"system:node:{host.name}", ("system:nodes",), own, self.bed.api_url(1))
         self.contents.write_credentials("kwok", ("system:masters",), kwok, self.bed.api_url(1))
         program = ["/usr/bin/env", f"PYTHONPATH={REPOSITORY}", sys.executable, "-m", "tests.scenarios.endtoend.kubelet"]
@@ -76,4 +77,9 @@ class Site(LeaderStage):
         try:
             return [self.bed.hosts[name] for name in eventually(places, "the workload runs", 60)]
         except TimeoutError as error:
-            raise TimeoutError(f"{error}\n{self.workload.state()}") from None
+            raise TimeoutError(f"{error}\n{self.workload.state()}\n{self._said_by_kwok()}") from None
+
+    def _said_by_kwok(self) -> str:
+        logs = {host.name: host.directory / KWOK_LOG for host in self.bed.hosts.values()}
+        tails = {name: log.read_text().splitlines()[-20:] for name, log in logs.items() if log.exists()}
+        return "\n".join(f"{name}'s kwok: {line}" for name, tail in tails.items() for line in tail)

@@ -71,7 +71,7 @@ def test_a_host_that_is_back_before_the_deletion_waits_behind_its_gate_until_it_
     site.bed.boot(sick.name)
     site.freed(sick, uid)
     assert not sick.kubelet_started()
-    assert "its gate is closed" in site.says("backs its Node up")
+    assert "its gate is closed" in site.says("backing up its Node")
     site.begin()
 
 
@@ -85,9 +85,9 @@ def test_a_kubelet_that_registers_during_the_deletion_finds_its_node_completed(s
         site.contents.create(PODS, pod(name, nodeName=lost.name), "default")
     site.bed.cut(lost.name)
     site.request(lost)
-    eventually(lambda: site.node(lost) is None, "its Node is gone", 60)
+    eventually(lambda: site.node(lost) is None, "its Node is gone", 2 * WAIT_SECONDS)
     _register(site, lost)
-    site.says(f"{lost.name}: completes the Node that came back")
+    site.says(f"{lost.name}: completing the Node that came back")
     node = site.given_back(lost)
     assert node["metadata"]["uid"] != uid
     assert node["metadata"]["labels"]["example.com/rack"] == "7"

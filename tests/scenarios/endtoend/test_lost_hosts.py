@@ -65,7 +65,7 @@ def test_a_leader_whose_own_host_is_lost_is_followed_by_another_that_frees_it(si
     timeline = Timeline(site, [lost], "cut off, with the leader on it, and its remediation requested")
     site.bed.cut(lost.name)
     site.request(lost)
-    site.freed(lost, uid, 60)
+    site.freed(lost, uid)
     assert lost.down()["at"] < timeline.at(f"{lost.name}: it had")
     assert TAINT in site.given_back(lost)["spec"]["taints"]
     assert site.leader() not in ("", lost.name)
@@ -86,7 +86,7 @@ def test_a_host_that_reboots_into_the_same_isolation_stays_idle_and_does_not_reb
 
 
 def both_run_elsewhere(site: Site, timeline: Timeline, lost: list[Host]) -> None:
-    """Once both are asked for."""
+    """Once both are requested."""
     for host in lost:
         site.request(host)
     for host, pod in zip(lost, site.workload.pods):
@@ -100,7 +100,7 @@ def runs_elsewhere_after_death(site: Site, timeline: Timeline, lost: Host, pod: 
         timeline.look()
         return site.workload.node_of(pod) not in ("", lost.name)
 
-    eventually(elsewhere, f"{pod} runs elsewhere", 60)
+    eventually(elsewhere, f"{pod} runs elsewhere", 3 * WAIT_SECONDS)
     timeline.look()  # it may have come just after the last look
     (died_at,) = [event["at"] for event in lost.record.events("down") if event["at"] > timeline.since_at]
     node = site.workload.node_of(pod)

@@ -26,7 +26,7 @@ ADVICE = {
 def access(facts: Facts) -> Iterator[Line]:
     found = facts.access
     if isinstance(found, NotKnown):
-        yield not_checked(CHECK, found.why, found.advice or "Mend the configuration first.")
+        yield not_checked(CHECK, found.why, found.advice or "Correct the configuration first.")
         return
     if found.trouble:
         yield failure(CHECK, found.trouble, found.hint or ENROLL)

@@ -40,4 +40,4 @@ def _locked(found: DaemonFacts, systemd: Any) -> Line:
         return ok("memory-lock", "the unit may lock all of the daemon's memory (LimitMEMLOCK=infinity)")
     if limit:
         return warning("memory-lock", f"the unit may lock {limit} bytes of memory only", LIMIT)
-    return not_checked("memory-lock", "the daemon does not run, and systemd tells nothing of its unit", START)
+    return not_checked("memory-lock", "the daemon does not run, and systemd shows nothing about its unit", START)

@@ -23,7 +23,7 @@ PACKAGE = "Install the package pp-hostd-admin."
 
 def peers(facts: Facts) -> Iterator[Line]:
     if facts.settings is None:
-        yield not_checked(KEY, "the configuration names no key", "Mend the configuration first.")
+        yield not_checked(KEY, "the configuration names no key", "Correct the configuration first.")
     else:
         yield _key(facts.key)
     found = facts.peers
@@ -42,7 +42,7 @@ def _key(key: KeyFacts | NotKnown) -> Line:
     if isinstance(key, NotKnown):
         return failure(KEY, key.why, key.advice or "pp-leader enroll NODE writes it.")
     if not key.keyring.keys:
-        said = 'auth = "none": whoever reaches the port can answer for a host, and so keep it alive or reset it'
+        said = 'auth = "none": anyone who reaches the port can answer for a host, and so keep it alive or reset it'
         return warning(KEY, said, 'Set peers.auth = "key" on all hosts.')
     if key.owner != ROOT:
         return failure(KEY, f"{key.path} belongs to user id {key.owner}, not to root", f"Do: chown root {key.path}")
@@ -104,7 +104,7 @@ def _clock(found: PeerFacts) -> Line:
     """By two clocks and four moments: the way there and the way back may differ by as much as both took together."""
     apart = {name: drift(each) for name, each in found.knocks.items() if isinstance(each, Heard)}
     if not apart:
-        return not_checked(CLOCK, "no peer told its time", "See the lines about peers above.")
+        return not_checked(CLOCK, "no peer reported its time", "See the lines about peers above.")
     told = ", ".join(f"{name} {seconds:+.3f} s (+/- {error:.3f})" for name, (seconds, error) in apart.items())
     if any(abs(seconds) - error > MOST_APART_SECONDS for seconds, error in apart.values()):
         said = (

@@ -28,7 +28,7 @@ def watchdog(facts: Facts) -> Iterator[Line]:
     seen, settings, armed = facts.watchdog, facts.settings, facts.report.get("armed")
     if isinstance(seen, NotKnown) or settings is None:
         why = seen.why if isinstance(seen, NotKnown) else "the configuration names no device"
-        yield not_checked(DEVICE, why, "Mend the configuration first.")
+        yield not_checked(DEVICE, why, "Correct the configuration first.")
         return
     yield _device(seen, facts.other_watchdogs)
     if seen.exists:
@@ -69,7 +69,7 @@ def _timeout(seen: Seen, settings: Settings, armed: Any) -> Line:
         )
     real = armed["timeout_seconds"] if armed else seen.timeout_seconds
     if real is None:
-        return not_checked(TIMEOUT, f"{wanted} s is configured; the device tells its own only when armed", ARM)
+        return not_checked(TIMEOUT, f"{wanted} s is configured; the device shows its own only when armed", ARM)
     if armed and real != wanted:
         said = f"{wanted} s is configured, and the device keeps {real:g} s{limits}: the promise goes by that"
         return warning(TIMEOUT, said, "Set watchdog.timeout_seconds to it, so that everybody counts with the same.")
@@ -88,7 +88,7 @@ def _stopping(seen: Seen, armed: Any) -> Line:
         return ok(CLOSING, "magic close: it stops when told to, and outlasts a crash of its holder")
     if armed and armed["kind"] == WatchdogKind.HARDWARE.value:
         return ok(CLOSING, "the daemon has found a magic close, or it would not use it")
-    return not_checked(CLOSING, "this kernel's sysfs does not tell about magic close", ARM)
+    return not_checked(CLOSING, "this kernel's sysfs does not show magic close", ARM)
 
 
 def _holders(facts: Facts, seen: Seen) -> Line:

@@ -81,7 +81,7 @@ def _read(config_map: Json) -> RosterFacts | NotKnown:
     data = config_map.get("data")
     roster = parse_roster(data.get(ROSTER) if isinstance(data, dict) else None)
     if isinstance(roster, Unreadable):
-        return NotKnown(str(roster), "pp-leader writes it anew when it is deleted: see pp-leader status")
+        return NotKnown(str(roster), "pp-leader rewrites it when it is deleted: see pp-leader status")
     return _newest(roster, kept=False)
 
 

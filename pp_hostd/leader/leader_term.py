@@ -1,0 +1,210 @@
+"""One term of a leader: the cluster is observed, planned for and acted on for as long as the Lease is valid."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Coroutine, Iterator
+from datetime import datetime, timezone
+from typing import Any, Callable
+
+from pp_hostd.kube.client import ApiClient
+from pp_hostd.kube.events import About, Events
+from pp_hostd.kube.resources import MACHINES
+from pp_hostd.leader.apply import Apply
+from pp_hostd.leader.approvals import Approvals
+from pp_hostd.leader.driver import Driver
+from pp_hostd.leader.election import Election
+from pp_hostd.leader.node_memory import NextAction
+from pp_hostd.leader.object_faults import ObjectFaults
+from pp_hostd.leader.observe import Observer
+from pp_hostd.leader.progress_events import ProgressEvents
+from pp_hostd.leader.status_config_map import StatusConfigMap
+from pp_hostd.leader.steps.config_maps import WriteRoster
+from pp_hostd.leader.steps.port import LeaderStep, StepEnded, StepNews
+from pp_hostd.model.condemnation import DICE, Draw
+from pp_hostd.model.leader_status import LeaderStatus
+from pp_hostd.model.observed import Observed
+from pp_hostd.model.record import Unreadable
+from pp_hostd.model.settings import Settings
+from pp_hostd.peers.signing import Keyring
+from pp_hostd.service.ending import end
+from pp_hostd.service.expiry import sentence_about
+from pp_hostd.service.journal import Journal, Message, Priority
+from pp_hostd.service.metric import Metric
+
+HAND_OVER_AGAIN_SECONDS = 300.0
+"""More than it takes to free a node and give it back."""
+
+
+def draw() -> Draw:
+    return Draw(int(wallclock().timestamp()), secrets.randbelow(DICE))
+
+
+def wallclock() -> datetime:
+    return datetime.now(timezone.utc).replace(microsecond=0)
+
+
+class LeaderTerm:
+    """The senses and the hands of one term's driver. `wake` is set whenever there is something to plan for."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        node: str,
+        client: ApiClient,
+        keyring: Keyring,
+        election: Election,
+        journal: Journal,
+        clock: Callable[[], float],
+        wake: asyncio.Event,
+    ) -> None:
+        self.wake = wake
+        self._settings, self._election, self._journal, self._clock = settings, election, journal, clock
+        self._since, self._client = wallclock(), client
+        self._observer = Observer(client, settings.api.machines, wake.set, settings)
+        self._apply = Apply(
+            settings,
+            node,
+            client,
+            keyring,
+            self._observer,
+            lambda: election.acting_until_at,
+            clock,
+            wallclock,
+            self._hand_over,
+            self._heard,
+        )
+        self._events = Events(client, wallclock)
+        self._approvals = Approvals(client, self._enrolled, self._is_acting, journal)
+        self._board = StatusConfigMap(client, self.status, self._is_acting)
+        self._progress_events = ProgressEvents(
+            MACHINES[settings.api.machines][0], journal, self._tell, self._board.note, clock, wallclock
+        )
+        self._object_faults = ObjectFaults(MACHINES[settings.api.machines][0], journal, self._tell)
+        self._driver = Driver(settings, self, self, own_node=node, clock=clock, draw=draw)
+        self._news: list[StepNews] = []
+        self._roster_trouble = ""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._remedies: dict[tuple[str, str], int] = {}
+
+    async def serve(self) -> None:
+        """Until the Lease is no longer valid, or this is cancelled."""
+        running = self._observer.run(), self._board.run(), self._approvals.run()
+        lasting = [self._begin(each) for each in running]
+        try:
+            while self._is_acting():
+                for task in lasting:
+                    if task.done():  # none ends by itself
+                        task.result()
+                due_at = self._driver.turn() if self._observer.ready else self._clock() + 1.0
+                self._board.refresh()
+                await self._sleep(min(due_at, self._election.acting_until_at) - self._clock())
+        finally:
+            await self._apply.close()
+            await end(self._tasks)
+
+    async def _sleep(self, seconds: float) -> None:
+        timer = asyncio.get_running_loop().call_later(max(0.0, seconds), self.wake.set)
+        await self.wake.wait()
+        timer.cancel()
+        self.wake.clear()
+        await asyncio.sleep(0)  # whatever else is ready is planned for together
+
+    def _enrolled(self) -> frozenset[str] | None:
+        return frozenset(self._observer.observed.enrolled) if self._observer.ready else None
+
+    def _is_acting(self) -> bool:
+        return self._election.acting(self._clock())
+
+    def _heard(self, news: StepNews) -> None:
+        if isinstance(news, StepEnded):
+            key = (type(news.step).__name__, news.written.value)
+            self._remedies[key] = self._remedies.get(key, 0) + 1
+        self._news.append(news)
+        self.wake.set()
+
+    # The driver's senses.
+
+    def observed(self) -> Observed:
+        return self._observer.observed
+
+    def take(self) -> list[StepNews]:
+        taken, self._news = self._news, []
+        return taken
+
+    def nodes_revision(self) -> int:
+        return self._observer.revision_of_nodes
+
+    # The driver's hands.
+
+    def start(self, node: str, remedy: LeaderStep) -> None:
+        self._apply.start(node, remedy)
+
+    async def _hand_over(self) -> None:
+        """Not again soon: where nobody else takes the Lease, no node's wait would ever come to its end."""
+        early_seconds = self._election.resigned_at + HAND_OVER_AGAIN_SECONDS - self._clock()
+        if early_seconds > 0:
+            await asyncio.sleep(early_seconds)  # and then it is planned again, if it is still needed
+        else:
+            await self._election.resign()
+
+    def write_roster(self, order: WriteRoster) -> None:
+        self._begin(self._write_roster(order))
+
+    def show(self, next_actions: tuple[NextAction, ...]) -> None:
+        self._progress_events.tell(next_actions, self._observer.observed)
+        self._object_faults.tell(self._observer.observed, self._observer.faults, self._driver.roster_revision)
+
+    async def _write_roster(self, order: WriteRoster) -> None:
+        trouble = await self._apply.write_roster(order)
+        if trouble and trouble != self._roster_trouble:
+            self._journal.say(Message.TROUBLE, f"the roster: {trouble}", Priority.WARNING)
+        elif not trouble:
+            told = f"wrote version {order.roster.version} of the roster"
+            self._journal.say(Message.ROSTER_WRITTEN, told, Priority.NOTICE, version=order.roster.version)
+        self._roster_trouble = trouble
+        self._driver.roster_ended()
+        self.wake.set()
+
+    def _tell(self, about: About, reason: str, sentence: str, warning: bool) -> None:
+        self._begin(self._events.event(about, reason, sentence, warning=warning))
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    # What it says of itself.
+
+    def status(self) -> LeaderStatus:
+        seen = self._observer.observed.roster
+        roster = None if seen is None or isinstance(seen.roster, Unreadable) else seen.roster
+        certificate = self._client.certificate
+        newest = None if roster is None else roster.as_of(roster.version)
+        allowance = self._driver.allowance
+        return LeaderStatus(
+            leader=self._election.identity,
+            since_wallclock=self._since,
+            mode=self._settings.leader.mode,
+            nodes=0 if newest is None or isinstance(newest, Unreadable) else newest.n,
+            roster=0 if roster is None else roster.version,
+            trouble="; ".join(filter(None, self._troubles())),
+            next_actions=self._progress_events.next_actions(),
+            certificate_ends_wallclock=None if certificate is None else certificate.ends,
+            resets_per_hour=0 if allowance is None else allowance.most,
+            resets_left=0 if allowance is None else allowance.left,
+        )
+
+    def _troubles(self) -> tuple[str, ...]:
+        certificate = self._client.certificate
+        expiry = "" if certificate is None else sentence_about(certificate, wallclock())
+        return self._observer.trouble, self._roster_trouble, self._board.trouble, self._approvals.trouble, expiry
+
+    def metrics(self) -> Iterator[Metric]:
+        yield from self._progress_events.metrics()
+        ended = [({"step": step, "outcome": outcome}, count) for (step, outcome), count in self._remedies.items()]
+        yield Metric("pp_leader_steps_total", "Steps that ended in this term, by outcome.", "counter", ended)
+        lost = "Events that could not be written."
+        yield Metric("pp_leader_events_lost_total", lost, "counter", [({}, self._events.lost)])

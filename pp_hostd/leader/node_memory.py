@@ -1,0 +1,111 @@
+"""What a leader remembers in its term: of each node that it works on, and of storms. Nothing of it outlives the term.
+
+All that must outlive it stands in the cluster; a new leader condemns under its own id and waits again (rule 13).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import field, replace
+from typing import TypeVar
+
+from pp_hostd.frozen import frozen
+from pp_hostd.leader.steps.port import Inspection, LeaderStep
+from pp_hostd.model.budget import Beginning
+from pp_hostd.model.condemnation import Draw
+
+Part = TypeVar("Part")
+FEW_FAILURES = 3
+"""So many in a row are nothing to tell: an API server restarts, or another one takes over."""
+
+
+@frozen
+class NodeMemory:
+    """A node under work, as far as every remedy needs it; `parts` are the memories of single remedies, by their type.
+
+    `counted` is the beginning that this term wrote, or tried to write, to the budget for what has not begun yet.
+    `inspection` is the last one. `left` is how many workloads are left to free, None if that is not known. After a step
+    that failed because of `trouble`, the next one is not begun before `not_before_at`. `awaited` says what has not come
+    yet, since `awaited_at`; empty if nothing is awaited. `fell_back` says that the host could not be switched off, and
+    has to reset itself.
+    """
+
+    counted: Beginning | None = None
+    inspection: Inspection | None = None
+    left: int | None = None
+    not_before_at: float = 0.0
+    trouble: str = ""
+    awaited: str = ""
+    awaited_at: float = 0.0
+    fell_back: bool = False
+    failures: int = 0
+    """How many steps in a row were refused or not answered."""
+    parts: Mapping[type, object] = field(default_factory=dict)
+
+    def part(self, of: type[Part]) -> Part:
+        """The memory of this type; an empty one where there is none yet."""
+        found = self.parts.get(of)
+        return found if isinstance(found, of) else of()
+
+    def with_part(self, part: object) -> NodeMemory:
+        """The same, but for this part."""
+        return replace(self, parts={**self.parts, type(part): part})
+
+    @property
+    def keeps_failing(self) -> bool:
+        return self.failures >= FEW_FAILURES
+
+
+@frozen
+class Term:
+    """One leader's term."""
+
+    own_node: str
+    began_at: float
+    memories: Mapping[str, NodeMemory] = field(default_factory=dict)
+    draw: Draw = Draw(0, 0)
+    """For the ids of condemnations that the next plan begins; the driver makes another one for each plan."""
+    calm_at: float = 0.0
+    """Nobody is condemned before: too many were requested a while ago."""
+    beginnings: Mapping[Beginning, float] = field(default_factory=dict)
+    """Until when each beginning of a remediation counts against the budget, as far as this leader has seen it."""
+
+
+class Stage(enum.Enum):
+    """How far a node has come."""
+
+    HELD = "held back"
+    OVER_BUDGET = "over budget"
+    """Held back until the budget allows it, which counts against no timeout."""
+    CONDEMNING = "condemning"
+    SWITCHING_OFF = "switching off"
+    ACKNOWLEDGING = "acknowledging"
+    WAITING = "waiting"
+    CHECKING = "checking"
+    FREEING = "freeing"
+    GIVING_BACK = "giving back"
+    SWITCHING_ON = "switching on"
+    REMEDIATING = "remediating"
+    CLEARING = "clearing"
+
+
+@frozen
+class NextAction:
+    """What is to be done about a node now, and why. Without a step it waits, until `due_at` if that is known.
+    `refused`: it is blocked, and needs an operator."""
+
+    node: str
+    subject: str
+    stage: Stage
+    sentence: str
+    step: LeaderStep | None = None
+    due_at: float | None = None
+    refused: bool = False
+    of: str = ""
+    """The remediation object that this course is about, if it is about one."""
+
+    @property
+    def key(self) -> str:
+        """What its steps and its case go by: the Node's name, where there is one."""
+        return self.of or self.node or self.subject

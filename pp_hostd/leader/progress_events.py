@@ -1,0 +1,164 @@
+"""What people hear about each course: a journal line, Events and a line of history whenever one has come further."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Callable
+
+from pp_hostd.frozen import frozen
+from pp_hostd.kube.events import About
+from pp_hostd.kube.resources import NODES, Resource
+from pp_hostd.leader.node_memory import NextAction, Stage
+from pp_hostd.leader.registry import REQUESTERS
+from pp_hostd.leader.requests.requester import Requester
+from pp_hostd.leader.steps.port import LeaderStep, OnlyReads
+from pp_hostd.model.leader_status import CourseTold, Told
+from pp_hostd.model.observed import Observed
+from pp_hostd.service.journal import Journal, Message, Priority
+from pp_hostd.service.metric import Metric
+
+FINISHED = "finished"
+TELL_AGAIN_SECONDS = 10.0
+_Key = tuple[str, str, str]
+
+
+@frozen
+class _Followed:
+    """A course as it is now; the times are when this stage, and all of it, began, and when it was last told."""
+
+    next_action: NextAction
+    since_at: float
+    since_wallclock: datetime
+    began_at: float
+    told_at: float
+
+
+class ProgressEvents:
+    """`event` is told an object, a reason, a sentence, and whether it is a warning; `note` a line of history."""
+
+    def __init__(
+        self,
+        machines: Resource,
+        journal: Journal,
+        event: Callable[[About, str, str, bool], None],
+        note: Callable[[Told], None],
+        clock: Callable[[], float],
+        wallclock: Callable[[], datetime],
+        requesters: Sequence[Requester] = REQUESTERS,
+    ) -> None:
+        self._machines, self._requesters = machines, requesters
+        self._journal, self._event, self._note = journal, event, note
+        self._clock, self._wallclock = clock, wallclock
+        self._followed: dict[_Key, _Followed] = {}
+        self._stage_seconds = dict.fromkeys(Stage, 0.0)
+        self._finished, self._finished_seconds = 0, 0.0
+
+    def tell(self, next_actions: tuple[NextAction, ...], observed: Observed) -> None:
+        """What has changed since the last time."""
+        present = {(next_action.of, next_action.node, next_action.subject): next_action for next_action in next_actions}
+        for key, next_action in present.items():
+            self._follow(key, next_action, observed)
+        for key in [key for key in self._followed if key not in present]:
+            self._finish(self._followed.pop(key), observed)
+
+    def next_actions(self) -> tuple[CourseTold, ...]:
+        """As the status shows them."""
+        now, wallclock = self._clock(), self._wallclock()
+        return tuple(_told(each, now, wallclock) for each in self._followed.values())
+
+    def metrics(self) -> Iterator[Metric]:
+        now = self._clock()
+        count = dict.fromkeys(Stage, 0)
+        seconds = dict(self._stage_seconds)
+        for each in self._followed.values():
+            count[each.next_action.stage] += 1
+            seconds[each.next_action.stage] += now - each.since_at
+        refused = sum(each.next_action.refused for each in self._followed.values())
+        in_stages = [({"stage": stage.value}, float(number)) for stage, number in count.items()]
+        spent = [({"stage": stage.value}, round(figure, 3)) for stage, figure in seconds.items()]
+        yield Metric("pp_leader_nodes", "Nodes that the leader works on, by stage.", "gauge", in_stages)
+        yield Metric(
+            "pp_leader_refused", "Nodes that are blocked and need an operator.", "gauge", [({}, float(refused))]
+        )
+        yield Metric("pp_leader_stage_seconds_total", "Time that nodes spent in each stage.", "counter", spent)
+        done, took = "Nodes whose remediation is done.", "Time that these remediations took in all."
+        yield Metric("pp_leader_finished_total", done, "counter", [({}, self._finished)])
+        yield Metric("pp_leader_finished_seconds_total", took, "counter", [({}, self._finished_seconds)])
+
+    def _follow(self, key: _Key, next_action: NextAction, observed: Observed) -> None:
+        before = self._followed.get(key)
+        now = self._clock()
+        if before is not None and before.next_action.stage is next_action.stage:
+            news = self._is_news(next_action, before, now)
+            told_at = now if news else before.told_at
+            self._followed[key] = replace(before, next_action=next_action, told_at=told_at)
+        else:
+            news = True
+            if before is not None:
+                self._stage_seconds[before.next_action.stage] += now - before.since_at
+            began_at = now if before is None else before.began_at
+            self._followed[key] = _Followed(next_action, now, self._wallclock(), began_at, now)
+        if news:
+            self._say(next_action, next_action.stage.value, next_action.sentence, observed)
+
+    def _is_news(self, next_action: NextAction, before: _Followed, now: float) -> bool:
+        """Every write, every refusal, and what keeps it waiting, if that lasts. What keeps failing is one refusal."""
+        if next_action.refused and before.next_action.refused:
+            return next_action.sentence != before.next_action.sentence
+        if _writes(next_action) not in (None, _writes(before.next_action)):
+            return True
+        changed = next_action.sentence != before.next_action.sentence
+        return changed and (next_action.refused or now >= before.told_at + TELL_AGAIN_SECONDS)
+
+    def _finish(self, followed: _Followed, observed: Observed) -> None:
+        now = self._clock()
+        self._stage_seconds[followed.next_action.stage] += now - followed.since_at
+        self._finished += 1
+        self._finished_seconds += now - followed.began_at
+        sentence = f"nothing is left to do for {followed.next_action.key}"
+        self._say(followed.next_action, FINISHED, sentence, observed)
+
+    def _say(self, next_action: NextAction, stage: str, sentence: str, observed: Observed) -> None:
+        warning = next_action.refused and stage != FINISHED
+        priority = Priority.WARNING if warning else Priority.NOTICE
+        line = f"{next_action.node or next_action.subject}: {sentence}"
+        self._journal.say(
+            Message.COURSE, line, priority, node=next_action.node, machine=next_action.subject, stage=stage
+        )
+        self._note(Told(self._wallclock(), next_action.node or next_action.subject, stage, sentence))
+        reason = "".join(word.capitalize() for word in ("refused" if warning else stage).split())
+        for about in self._about(next_action, observed):
+            self._event(about, reason, sentence, warning)
+
+    def _about(self, next_action: NextAction, observed: Observed) -> Iterator[About]:
+        seen, machine = observed.nodes.get(next_action.node), observed.machines.get(next_action.subject)
+        for requester in self._requesters:
+            for kind, namespace, name, uid in requester.about(observed, next_action):
+                yield About(kind, namespace, name, uid)
+        if next_action.node:  # of one that is missing under its name, as kubelets do
+            yield About(NODES, None, next_action.node, next_action.node if seen is None else seen.node.uid)
+        if machine is not None and machine.machine.namespace:
+            found = machine.machine
+            yield About(self._machines, found.namespace, found.name, found.uid)
+
+
+def _writes(next_action: NextAction) -> type[LeaderStep] | None:
+    """What it is about to write; None if nothing. Each write is told once."""
+    step = next_action.step
+    return None if step is None or isinstance(step, OnlyReads) else type(step)
+
+
+def _told(followed: _Followed, now: float, wallclock: datetime) -> CourseTold:
+    next_action = followed.next_action
+    due_in = None if next_action.due_at is None else timedelta(seconds=round(next_action.due_at - now))
+    return CourseTold(
+        next_action.node,
+        next_action.subject,
+        next_action.stage.value,
+        next_action.sentence,
+        next_action.refused,
+        followed.since_wallclock,
+        None if due_in is None else (wallclock + due_in).replace(microsecond=0),
+    )

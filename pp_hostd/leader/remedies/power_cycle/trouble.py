@@ -1,0 +1,87 @@
+"""Why a BareMetalHost is not switched off, or its power not believed: what is wrong, and what to do about it."""
+
+from __future__ import annotations
+
+from pp_hostd.leader.plan.view import View
+from pp_hostd.leader.remedies.power_cycle.bare_metal_host import BareMetalHost, PowerRequest
+from pp_hostd.leader.remedies.power_cycle.hosts import HostsSeen, request_of
+from pp_hostd.model.keys import EXTERNAL_REMEDIATION
+from pp_hostd.model.machine_details import HostReference
+from pp_hostd.model.record import Unreadable
+
+ACTUATORS_KEY = "reboot.metal3.io/capbm-requested-power-off"
+_WITHDRAW = f"or remove {EXTERNAL_REMEDIATION} from the Machine"
+
+
+def without_host(view: View) -> str:
+    """Why no host is found for this machine."""
+    reference = None if view.machine_seen is None else view.machine_seen.host.host
+    if view.observed.part(HostsSeen).late:
+        return f"its BareMetalHost can't be seen: {view.observed.part(HostsSeen).late}"
+    if isinstance(reference, Unreadable):
+        return f"{reference}. Correct spec.providerID of Machine {view.subject}, {_WITHDRAW}"
+    if reference is None:
+        return f"Machine {view.subject} names no BareMetalHost (spec.providerID). Correct that, {_WITHDRAW}"
+    found = view.observed.part(HostsSeen).seen.get(reference.subject)
+    if found is not None:
+        return (
+            f"BareMetalHost {reference} has uid {found.uid}, and Machine {view.subject} was made for {reference.uid}: "
+            f"its host was replaced. Correct spec.providerID, {_WITHDRAW}"
+        )
+    return f"there is no BareMetalHost {reference}, which Machine {view.subject} names. Correct that, {_WITHDRAW}"
+
+
+def rival(view: View, host: BareMetalHost) -> str:
+    """Why OpenShift's own bare-metal actuator has this machine, which acts on the same request; empty if it has not."""
+    mark = "" if view.machine_seen is None else view.machine_seen.host.actuator
+    where = f"{mark} is on Machine {view.subject}"
+    if ACTUATORS_KEY in host.others:
+        mark, where = ACTUATORS_KEY, f"{ACTUATORS_KEY} is on BareMetalHost {host.subject}"
+    if not mark:
+        return ""
+    return (
+        f"OpenShift's own bare-metal actuator works on it ({where}), and two must not switch the same host. Set "
+        "power.cycle to false; or stop that actuator (Deployment machine-api-controllers in openshift-machine-api) "
+        "and remove its marks"
+    )
+
+
+def host_trouble(view: View, host: BareMetalHost) -> str:
+    """Why this host must not be touched for this machine, and why its reported power proves nothing; empty if none."""
+    others = sorted(_claimants(view, host) - {view.subject})
+    if others:
+        return f"BareMetalHost {host.subject} is claimed by {' and '.join(others)} too. Correct their spec.providerID"
+    if host.consumer not in ("", view.subject):
+        return f"BareMetalHost {host.subject} is in use by Machine {host.consumer} (spec.consumerRef). Correct that"
+    if host.obstacle:
+        return f"BareMetalHost {host.subject}: {host.obstacle}"
+    if isinstance(host.request, Unreadable):
+        return (
+            f"BareMetalHost {host.subject}: {host.request}. Somebody else uses that annotation: choose another "
+            "power.suffix, or remove it there"
+        )
+    if isinstance(host.request, PowerRequest) and request_of(view) is None:
+        return f"BareMetalHost {host.subject} is kept off for Machine {host.request.machine} (uid {host.request.uid})"
+    return ""
+
+
+def unfit(host: BareMetalHost) -> str:
+    """Why it makes no sense to have it switched off; empty if none."""
+    if not host.online:
+        return f"BareMetalHost {host.subject} is meant to be off (spec.online is false), and would not come back"
+    if host.unheeded:
+        return f"BareMetalHost {host.subject}: {host.unheeded}"
+    if host.powered_on is None:
+        return f"the operator has not reported yet whether BareMetalHost {host.subject} is on"
+    return ""
+
+
+def _claimants(view: View, host: BareMetalHost) -> set[str]:
+    """The machines that name it; one that names a predecessor of the same name does not."""
+    claims, machines = view.observed.claims, view.observed.machines
+    found = {*claims.get(host.subject, ()), *claims.get(host.uid, ())}
+    return {subject for subject in found if subject in machines and _names(machines[subject].host.host, host)}
+
+
+def _names(reference: object, host: BareMetalHost) -> bool:
+    return isinstance(reference, HostReference) and reference.uid in ("", host.uid)

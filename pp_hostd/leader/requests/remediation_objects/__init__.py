@@ -1,0 +1,99 @@
+"""Requests by remediation objects, which health checks make of a template: of each kind that the settings name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pp_hostd.kube.resources import (
+    POISON_PILL_REMEDIATIONS,
+    PROPOSED_REMEDIATIONS,
+    REMEDIATIONS,
+    Resource,
+    template_of,
+)
+from pp_hostd.leader.access.rules import RBAC_GROUP, READ, rule, sub_rule
+from pp_hostd.leader.caches import Watch
+from pp_hostd.leader.node_memory import NextAction, NodeMemory, Term
+from pp_hostd.leader.reading import Reading
+from pp_hostd.leader.remedies.remedy import Remedy
+from pp_hostd.leader.requests.remediation_objects.definitions import definitions
+from pp_hostd.leader.requests.remediation_objects.objects import REMEDIATION, Remediations, RemediationsSeen
+from pp_hostd.leader.requests.remediation_objects.plan import remediations
+from pp_hostd.leader.requests.remediation_objects.remediation import (
+    KINDS,
+    POISON_PILL,
+    PROPOSED,
+    Remediation,
+    is_carried_out,
+)
+from pp_hostd.leader.requests.requester import Requester
+from pp_hostd.leader.steps.api import Json
+from pp_hostd.model.observed import Observed
+from pp_hostd.model.settings import Settings
+
+HEALTH_CHECKS = "pp-hostd:health-checks"
+_GATHERED_BY = (
+    "cluster.x-k8s.io/aggregate-to-manager",  # Cluster API
+    "rbac.ext-remediation/aggregate-to-ext-remediation",  # OpenShift, medik8s
+)
+
+
+class RemediationObjects(Requester):
+    """The leader requests a machine's remediation on behalf of each object, and tells the object how that goes."""
+
+    name = "external-remediation"
+
+    def reading(self, settings: Settings) -> Reading:
+        seen: dict[str, Remediation] = {}
+        watches = tuple(
+            Watch(
+                REMEDIATIONS[kind.name],
+                (Remediations(kind, seen),),
+                unused=not is_carried_out(kind, settings.remediations),
+            )
+            for kind in KINDS
+        )
+        return Reading(REMEDIATION, watches, lambda: RemediationsSeen(seen))
+
+    def rights(self, machines: Resource) -> list[Json]:
+        """Of whichever kind the cluster serves; and the conditions of a Machine that is left to its owner."""
+        kinds = [versions[0] for versions in REMEDIATIONS.values()]
+        objects = [rule(kind, f"{READ} patch") for kind in kinds]
+        return [rule(machines, "delete"), *objects, *(sub_rule(kind) for kind in (*kinds, machines))]
+
+    def objections(self, kind: Resource, api_object: Json) -> Iterator[str]:
+        metadata = api_object["metadata"]
+        if not {POISON_PILL.finalizer, PROPOSED.finalizer}.isdisjoint(metadata.get("finalizers") or ()):
+            what = kind.describe(metadata["namespace"], metadata["name"])
+            yield f"{what} is being carried out: let pp-leader finish, or delete it while pp-leader runs"
+
+    def definitions(self) -> list[Json]:
+        return definitions()
+
+    def roles(self, granted: bool) -> list[Json]:
+        """What health checks need to make our objects of our templates. Their own roles gather it by these labels."""
+        kinds = (POISON_PILL_REMEDIATIONS, PROPOSED_REMEDIATIONS) if granted else ()
+        rules = [
+            each for kind in kinds for each in (rule(template_of(kind), READ), rule(kind, f"{READ} create delete"))
+        ]
+        metadata = {"name": HEALTH_CHECKS, "labels": dict.fromkeys(_GATHERED_BY, "true")}
+        return [{"apiVersion": f"{RBAC_GROUP}/v1", "kind": "ClusterRole", "metadata": metadata, "rules": rules or None}]
+
+    def next_actions(
+        self,
+        settings: Settings,
+        observed: Observed,
+        term: Term,
+        next_actions: Sequence[NextAction],
+        remedies: Sequence[Remedy],
+        now: float,
+    ) -> Iterator[tuple[NextAction | None, NodeMemory]]:
+        return remediations(settings, observed, term, next_actions, remedies, now)
+
+    def about(self, observed: Observed, next_action: NextAction) -> Iterator[tuple[Resource, str, str, str]]:
+        found = observed.part(RemediationsSeen).seen.get(next_action.of)
+        if found is not None:
+            yield REMEDIATIONS[found.kind.name][0], found.namespace, found.name, found.uid
+
+
+REMEDIATION_OBJECTS = RemediationObjects()

@@ -1,0 +1,333 @@
+"""Remediation objects: each requests its machine's remediation, waits for the node, tries again, and gives up at last.
+
+The remedy itself is that of the other flows: an object requests it as a person would, with a claim on the Machine that
+tells on whose behalf. So only one of them can have a machine, and whoever comes later says why it waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from pp_hostd.frozen import frozen
+from pp_hostd.leader.node_memory import NextAction, NodeMemory, Stage, Term
+from pp_hostd.leader.plan.electorates import Electorates
+from pp_hostd.leader.plan.memory import awaiting
+from pp_hostd.leader.plan.valves import paused, unwanted
+from pp_hostd.leader.plan.view import View
+from pp_hostd.leader.remedies.remedy import Remedy
+from pp_hostd.leader.requests.remediation_objects.objects import RemediationsSeen, machine_of
+from pp_hostd.leader.requests.remediation_objects.remediation import (
+    SUCCEEDED,
+    Phase,
+    Remediation,
+    Strategy,
+    is_carried_out,
+)
+from pp_hostd.leader.requests.remediation_objects.steps import (
+    AskFor,
+    DropClaim,
+    HandToOwner,
+    SetFinalizer,
+    SetPhase,
+    SetRemediated,
+)
+from pp_hostd.leader.steps.machines import Clear, DeleteMachine
+from pp_hostd.leader.steps.port import LeaderStep
+from pp_hostd.model.condemnation import NotRequested, last_id
+from pp_hostd.model.externally_remediated import Remediated
+from pp_hostd.model.machine import Machine
+from pp_hostd.model.machine_details import Claim, MachineDetails
+from pp_hostd.model.observed import Observed
+from pp_hostd.model.record import Unreadable
+from pp_hostd.model.settings import Settings
+
+_AWAITED = {Phase.RUNNING: "a remediation's attempt is carried out", Phase.WAITING: "the node is well again after it"}
+
+
+@frozen
+class _Wanted:
+    """One object, and all that is known about its machine; `told` is what is done about that machine, if anything."""
+
+    remediation: Remediation
+    view: View
+    told: NextAction | None
+    remedies: Sequence[Remedy]
+
+    @property
+    def machine(self) -> Machine | None:
+        return self.view.machine
+
+    @property
+    def about(self) -> MachineDetails:
+        seen = self.view.machine_seen
+        return MachineDetails() if seen is None else seen.host
+
+    @property
+    def claim(self) -> Claim:
+        return Claim(self.remediation.key, self.remediation.uid, self.remediation.kind.remedy)
+
+    @property
+    def is_ours(self) -> bool:
+        return isinstance(self.about.claim, Claim) and self.about.claim.uid == self.remediation.uid
+
+    @property
+    def rival(self) -> str:
+        """The other object that has the machine remedied; empty if none. A claim of a missing object does not count."""
+        claim = self.about.claim
+        if not isinstance(claim, Claim) or self.is_ours:
+            return ""
+        other = self.view.observed.part(RemediationsSeen).seen.get(claim.of)
+        return claim.of if other is not None and other.uid == claim.uid else ""
+
+    @property
+    def is_asked(self) -> bool:
+        return self.machine is not None and not isinstance(self.machine.condemnation, NotRequested)
+
+    @property
+    def remedy(self) -> Remedy | None:
+        return next((remedy for remedy in self.remedies if remedy.name == self.remediation.kind.remedy), None)
+
+    @property
+    def is_marked(self) -> bool:
+        return any(remedy.has_marked(self.view) for remedy in self.remedies)
+
+    def does(self, stage: Stage, step: LeaderStep, sentence: str) -> NextAction:
+        return self._of(self.view.does(stage, step, sentence))
+
+    def waits(self, stage: Stage, sentence: str, due_at: float | None = None) -> NextAction:
+        return self._of(self.view.waits(stage, sentence, due_at))
+
+    def refuses(self, sentence: str) -> NextAction:
+        return self._of(self.view.refuses(sentence))
+
+    def sets(self, phase: Phase, reason: str, sentence: str, retry_count: int | None = None) -> NextAction:
+        count = self.remediation.retry_count if retry_count is None else retry_count
+        step = SetPhase(self.remediation, phase, count, reason, sentence)
+        return self.does(Stage.REMEDIATING, step, sentence)
+
+    def _of(self, next_action: NextAction) -> NextAction:
+        key = self.remediation.key
+        return replace(next_action, of=key, sentence=f"{key}: {next_action.sentence}")
+
+
+def remediations(
+    settings: Settings,
+    observed: Observed,
+    term: Term,
+    next_actions: Sequence[NextAction],
+    remedies: Sequence[Remedy],
+    now: float,
+) -> Iterator[tuple[NextAction | None, NodeMemory]]:
+    """What is next for every object, and what is remembered of it; `next_actions` are those of the machines."""
+    told: Mapping[str, NextAction] = {next_action.subject: next_action for next_action in next_actions}
+    electorates = Electorates(observed.roster)
+    for key, found in sorted(observed.part(RemediationsSeen).seen.items()):
+        phase = found.phase if isinstance(found.phase, Phase) else Phase.NEW
+        memory = awaiting(term.memories.get(key, NodeMemory()), _AWAITED.get(phase, ""), now)
+        subject = machine_of(observed, found)
+        next_action, seen = told.get(subject), observed.machines.get(subject)
+        if next_action is not None and next_action.stage is Stage.OVER_BUDGET:
+            memory = replace(memory, awaited_at=now)
+        name = "" if seen is None else seen.machine.node or ""
+        view = View(settings, observed, electorates, term, memory, name, subject, now)
+        yield _next_action(_Wanted(found, view, next_action, remedies)), memory
+
+
+def _next_action(wanted: _Wanted) -> NextAction | None:
+    found = wanted.remediation
+    if found.deleting or not is_carried_out(found.kind, wanted.view.settings.remediations):
+        return _cleaned_up(wanted) if found.finalized else None
+    if isinstance(found.phase, Unreadable):
+        return wanted.refuses(f"{found.phase}. Somebody has edited it: delete the object, and request it again")
+    if found.phase is Phase.FAILED:
+        return _let_go(wanted, "has failed")
+    if found.phase is Phase.DELETING and wanted.machine is None:  # the object itself goes with its owner
+        return _let_go(wanted, "its Machine was deleted")
+    trouble = _trouble(wanted)
+    if trouble:
+        return wanted.refuses(trouble)
+    if isinstance(found.strategy, Unreadable):
+        return wanted.sets(Phase.FAILED, "BadSpec", f"{found.strategy}. Correct the template, and delete this object")
+    by_phase = {Phase.NEW: _begun, Phase.RUNNING: _run, Phase.WAITING: _awaited, Phase.DELETING: _escalated}
+    return by_phase[found.phase](wanted, found.strategy)
+
+
+def _trouble(wanted: _Wanted) -> str:
+    """Why nothing can be done for this object; empty if none."""
+    found, machine = wanted.remediation, wanted.machine
+    if found.stranger:
+        return (
+            f"{found.stranger}, so nobody knows what its name means: a health check's object is owned by its Machine, "
+            "or by a NodeHealthCheck and then names a Node. Delete the object, and have a health check make one"
+        )
+    if machine is None:
+        called = f"Machine of Node {found.node}" if found.node else f"Machine {found.machine}"
+        return f"there is no {called}. Delete the object, if none will come"
+    if found.machine_uid not in ("", machine.uid):
+        return f"it was made for another Machine {found.machine} (uid {found.machine_uid}). Delete the object"
+    off = "" if wanted.remedy is None else wanted.remedy.why_off(wanted.view.settings)
+    return f"it wants a {found.kind.remedy}, and {off}" if off else ""
+
+
+def _turn(wanted: _Wanted) -> str:
+    """Who has the machine remedied already; empty if none."""
+    if wanted.is_ours:
+        return ""
+    wish = unwanted(wanted.view)
+    if wish:
+        return f"waits: {wish}"
+    if wanted.rival:
+        return f"waits its turn: {wanted.rival} has the machine remedied"
+    if wanted.is_asked:
+        return "waits its turn: the machine's annotation requests its remediation already"
+    return ""
+
+
+# Forward.
+
+
+def _begun(wanted: _Wanted, _strategy: Strategy) -> NextAction:
+    turn = _turn(wanted)
+    reason, sentence = ("", "") if wanted.remedy is None else wanted.remedy.unfit(wanted.view)
+    if reason:
+        return wanted.sets(Phase.FAILED, reason, sentence)
+    if turn:
+        return _noted(wanted, "WaitsItsTurn", turn) or wanted.waits(Stage.HELD, turn)
+    return wanted.sets(Phase.RUNNING, "Running", "begins")
+
+
+def _run(wanted: _Wanted, strategy: Strategy) -> NextAction:
+    found, machine, turn = wanted.remediation, wanted.machine, _turn(wanted)
+    if not found.finalized:
+        return wanted.does(Stage.REMEDIATING, SetFinalizer(found, present=True), "is to be cleaned up after")
+    if turn:
+        return _noted(wanted, "WaitsItsTurn", turn) or wanted.waits(Stage.HELD, turn)
+    if machine is not None and not wanted.is_ours:
+        step = AskFor(machine.subject, machine.uid, machine.resource_version, wanted.claim)
+        return wanted.does(Stage.REMEDIATING, step, f"requesting the remediation of Machine {machine.subject}")
+    if not wanted.is_asked:
+        return wanted.sets(Phase.WAITING, "Waiting", "workloads released; waiting until the node is well again")
+    return _under_way(wanted, strategy)
+
+
+def _under_way(wanted: _Wanted, strategy: Strategy) -> NextAction:
+    """What the other flow says, and whether that takes longer than this object allows."""
+    again = _told_health_check(wanted, Remediated.AWAITED, "is remedied again")
+    if again is not None:
+        return again
+    memory, told = wanted.view.memory, wanted.told
+    sentence = "is carried out" if told is None else told.sentence
+    late = strategy.off_seconds is not None and wanted.view.now >= memory.awaited_at + strategy.off_seconds
+    if late:
+        sentence = f"not carried out within {strategy.off_seconds:g} s: {sentence}"
+    refused = late or (told is not None and told.refused)
+    noted = _noted(wanted, "Refused" if refused else "Running", sentence)
+    return noted or (wanted.refuses(sentence) if refused else wanted.waits(Stage.REMEDIATING, sentence))
+
+
+def _noted(wanted: _Wanted, reason: str, sentence: str) -> NextAction | None:
+    """Have its condition say so, where there is one; once for each reason."""
+    found = wanted.remediation
+    if not found.kind.conditions or found.reason == reason or isinstance(found.phase, Unreadable):
+        return None
+    return wanted.sets(found.phase, reason, sentence)
+
+
+def _awaited(wanted: _Wanted, strategy: Strategy) -> NextAction | None:
+    """Attempted: whoever made the object deletes it when the node is well. While it is not, it is tried again."""
+    found, due_at = wanted.remediation, wanted.view.memory.awaited_at + strategy.timeout_seconds
+    if _is_well(wanted):
+        well = "the node is well again"
+        return _noted(wanted, SUCCEEDED, well) or _let_go(wanted, well, Remediated.SUCCEEDED)
+    if wanted.view.now < due_at:
+        return wanted.waits(Stage.REMEDIATING, "waiting until the node is well again", due_at)
+    if wanted.is_asked or wanted.view.backup_seen is not None:
+        return wanted.waits(Stage.REMEDIATING, "the last attempt has not been given back yet")
+    if wanted.is_ours:
+        return _dropped(wanted, "the node is not well in time")
+    if found.retry_count < strategy.retry_limit:
+        told = f"the node is not well in time; trying again ({found.retry_count + 1} of {strategy.retry_limit})"
+        return wanted.sets(Phase.RUNNING, "Running", told, found.retry_count + 1)
+    kept = wanted.about.kept if _deletes(wanted, strategy) else ""
+    if kept:
+        told = f"the node is not well after {found.retry_count + 1} attempts, and its Machine is kept, since {kept}"
+        return wanted.sets(Phase.FAILED, "NotEscalated", told)
+    return wanted.sets(Phase.DELETING, "Escalated", f"the node is not well after {found.retry_count + 1} attempts")
+
+
+def _is_well(wanted: _Wanted) -> bool:
+    view = wanted.view
+    given_back = view.backup_seen is None and not wanted.is_marked and not wanted.is_asked
+    return given_back and view.seen is not None and view.seen.ready
+
+
+def _deletes(wanted: _Wanted, strategy: Strategy) -> bool:
+    """OpenShift's owners don't know the condition by which others are told."""
+    return strategy.deletes or wanted.view.settings.api.machines == "openshift"
+
+
+def _escalated(wanted: _Wanted, strategy: Strategy) -> NextAction | None:
+    machine, about = wanted.machine, wanted.about
+    if machine is None or about.deleting or about.escalated:
+        return _let_go(wanted, "its owner deals with it now")
+    held = paused(wanted.view)
+    if held:
+        return wanted.waits(Stage.HELD, held)
+    told = "all attempts have failed"
+    if not _deletes(wanted, strategy):
+        step = HandToOwner(machine.subject, machine.uid, f"{wanted.remediation.key}: {told}")
+        return wanted.does(Stage.REMEDIATING, step, f"{told}; leaving Machine {machine.subject} to its owner")
+    delete = DeleteMachine(machine.subject, machine.uid, machine.resource_version)
+    return wanted.does(Stage.REMEDIATING, delete, f"{told}; deleting Machine {machine.subject}")
+
+
+# Back.
+
+
+def _told_health_check(wanted: _Wanted, word: Remediated, sentence: str) -> NextAction | None:
+    """Have the condition say so by which Cluster API's health check has marked the Machine of this object."""
+    machine, found = wanted.machine, wanted.remediation
+    if machine is None or machine.uid != found.machine_uid or wanted.rival:
+        return None
+    if not any(map(word.replaces, wanted.about.external)):
+        return None
+    step = SetRemediated(machine.subject, machine.uid, word, f"{found.key}: {sentence}")
+    return wanted.does(Stage.REMEDIATING, step, f"{sentence}; reporting that on Machine {machine.subject}")
+
+
+def _let_go(wanted: _Wanted, sentence: str, word: Remediated = Remediated.FAILED) -> NextAction | None:
+    """Nothing of it is left on the machine but how it ended, and then nothing keeps the object."""
+    told = _told_health_check(wanted, word, sentence)
+    if told is not None:
+        return told
+    if wanted.is_ours:
+        return _dropped(wanted, sentence)
+    if wanted.remediation.finalized:
+        return wanted.does(Stage.CLEARING, SetFinalizer(wanted.remediation, present=False), f"{sentence}: is done")
+    return None
+
+
+def _dropped(wanted: _Wanted, sentence: str) -> NextAction:
+    machine = wanted.machine
+    if machine is None:
+        return wanted.waits(Stage.CLEARING, sentence)
+    step = DropClaim(machine.subject, machine.uid, machine.resource_version)
+    return wanted.does(Stage.CLEARING, step, sentence)
+
+
+def _cleaned_up(wanted: _Wanted) -> NextAction | None:
+    """It was deleted, perhaps since the node is well: what can still be stopped is, what was begun is given back."""
+    view, machine = wanted.view, wanted.machine
+    told = "was deleted" if wanted.remediation.deleting else "objects of its kind are not carried out any more"
+    word = Remediated.SUCCEEDED if _is_well(wanted) else Remediated.WITHDRAWN
+    if machine is None or not wanted.is_ours:
+        return _let_go(wanted, told, word)
+    if isinstance(machine.condemnation, Unreadable):
+        return wanted.refuses(f"{told}, and its Machine's {machine.condemnation}")
+    if wanted.is_asked and not any(remedy.has_freed(view) for remedy in wanted.remedies):
+        step = Clear(machine.subject, machine.uid, machine.resource_version, last_id(machine.condemnation))
+        return wanted.does(Stage.CLEARING, step, f"{told}: the remediation is no longer requested")
+    if wanted.is_asked or wanted.is_marked or view.backup_seen is not None:
+        return wanted.waits(Stage.CLEARING, f"{told}; waiting until all is given back")
+    return _let_go(wanted, told, word)

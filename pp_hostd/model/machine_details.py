@@ -1,0 +1,164 @@
+"""What a Machine says beside its condemnation: its BareMetalHost, its flow, who has it remedied, who owns it."""
+
+from __future__ import annotations
+
+from pp_hostd.frozen import frozen
+from pp_hostd.model.externally_remediated import LISTS, said_by
+from pp_hostd.model.keys import CLUSTER_NAME, FLOW, HOST, PAUSED_MACHINE, REQUESTED_BY, SKIP_REMEDIATION
+from pp_hostd.model.record import (
+    HOST_NAME,
+    MAX_RECORD_CHARACTERS,
+    NAME,
+    OPAQUE,
+    PROSE,
+    Fields,
+    Refused,
+    Unreadable,
+    document,
+    matching,
+    read,
+    render,
+)
+
+_OPENSHIFT, _METAL3 = "baremetalhost:///", "metal3://"
+OWNER_REMEDIATED = "OwnerRemediated"
+_ROLE, _CONTROL_PLANE = "machine.openshift.io/cluster-api-machine-role", "cluster.x-k8s.io/control-plane"
+
+_ACTUATORS_MARKS = (
+    "remediation.metal3.io/powered-off-for-remediation",
+    "remediation.metal3.io/node-annotations-backup",
+    "remediation.metal3.io/node-labels-backup",
+    "remediation.metal3.io/power-on-will-timeout-at",
+)
+
+
+@frozen
+class HostReference:
+    """The host's namespace/name and its uid; one of the two may be empty."""
+
+    subject: str
+    uid: str
+
+    def __str__(self) -> str:
+        return self.subject or f"of uid {self.uid}"
+
+
+@frozen
+class Claim:
+    """Of a remediation object, by its kind and name and by its uid."""
+
+    of: str
+    uid: str
+    flow: str
+
+    def render(self) -> str:
+        return render({"of": self.of, "uid": self.uid, "flow": self.flow})
+
+
+@frozen
+class MachineDetails:
+    """`host` is None for a machine that stands on none. `flow` is the remedy that its annotation names; `claim` is of
+    the remediation object that has it remedied. `kept` says why nobody may delete the Machine; nothing, if it may be.
+    `escalated`: its owner was told that it can't be helped. `actuator` is the mark that OpenShift's own bare-metal
+    actuator has left on it, empty if none."""
+
+    host: HostReference | Unreadable | None = None
+    flow: str | Unreadable | None = None
+    claim: Claim | Unreadable | None = None
+    kept: str = ""
+    paused: str = ""
+    """The annotation by which its owner wants nobody to remedy it; empty if there is none."""
+    cluster: str = ""
+    """The namespace/name of the Cluster that its label names; empty if it names none."""
+    deleting: bool = False
+    escalated: bool = False
+    external: tuple[str, ...] = ()
+    """What its conditions ExternallyRemediated say, as status/reason; none where there is none."""
+    actuator: str = ""
+
+
+NO_HOST = MachineDetails()
+
+
+def parse_machine_details(api_object: object) -> MachineDetails | Unreadable:
+    """What a Machine of the API says."""
+    return read("the machine", lambda source: _machine_host(Fields(source)), api_object)
+
+
+def _machine_host(machine: Fields) -> MachineDetails:
+    metadata = machine.section("metadata")
+    annotations = metadata.section("annotations")
+    provider = machine.section("spec").anything("providerID")
+    return MachineDetails(
+        host=read("the machine's host", lambda source: _reference(source, annotations), provider),
+        flow=read("the machine's flow", lambda source: source.text(FLOW, NAME), annotations)
+        if FLOW in annotations
+        else None,
+        claim=read("the machine's claim", _claim, annotations.anything(REQUESTED_BY))
+        if REQUESTED_BY in annotations
+        else None,
+        kept=_kept(metadata),
+        paused=next((key for key in (PAUSED_MACHINE, SKIP_REMEDIATION) if key in annotations), ""),
+        cluster=_cluster(metadata),
+        deleting=metadata.anything("deletionTimestamp") is not None,
+        actuator=next((mark for mark in _ACTUATORS_MARKS if mark in annotations), ""),
+        external=_external(machine.section("status")),
+        escalated=any(_is_escalation(each) for each in machine.section("status").elements("conditions")),
+    )
+
+
+def _external(status: Fields) -> tuple[str, ...]:
+    found: list[str] = []
+    for *sections, key in LISTS:
+        within = status
+        for section in sections:
+            within = within.section(section)
+        found += filter(None, map(said_by, within.elements(key)))
+    return tuple(found)
+
+
+def _cluster(metadata: Fields) -> str:
+    name = metadata.section("labels").anything(CLUSTER_NAME)
+    return f"{metadata.anything('namespace')}/{name}" if name else ""
+
+
+def _claim(text: object) -> Claim:
+    fields = document(text, MAX_RECORD_CHARACTERS)
+    return Claim(fields.text("of", PROSE), fields.text("uid", OPAQUE), fields.text("flow", NAME))
+
+
+def _is_escalation(condition: object) -> bool:
+    return isinstance(condition, dict) and (condition.get("type"), condition.get("status")) == (
+        OWNER_REMEDIATED,
+        "False",
+    )
+
+
+def _reference(provider: object, annotations: Fields) -> HostReference | None:
+    """The provider's id wins; only where it is empty the annotation counts."""
+    if not provider:
+        return HostReference(annotations.text(HOST, HOST_NAME), "") if HOST in annotations else None
+    if not isinstance(provider, str):
+        raise Refused("spec.providerID is not text")
+    if provider.startswith(_OPENSHIFT):
+        namespace, _, rest = provider[len(_OPENSHIFT) :].partition("/")
+        name, _, uid = rest.partition("/")
+        return HostReference(_named(namespace, name), matching(uid, OPAQUE, "the uid") if uid else "")
+    if provider.startswith(_METAL3):
+        parts = provider[len(_METAL3) :].split("/")
+        if len(parts) == 1:  # as it was written before names were
+            return HostReference("", matching(parts[0], OPAQUE, "the uid in spec.providerID"))
+        return HostReference(_named(parts[0], parts[1]), "")
+    return None
+
+
+def _named(namespace: str, name: str) -> str:
+    return matching(f"{namespace}/{name}", HOST_NAME, "the host in spec.providerID")
+
+
+def _kept(metadata: Fields) -> str:
+    labels = metadata.section("labels")
+    if labels.anything(_ROLE) in ("master", "control-plane") or _CONTROL_PLANE in labels:
+        return "it is a control-plane machine"
+    owners = (Fields(owner, "an owner") for owner in metadata.elements("ownerReferences"))
+    return "" if any(owner.anything("controller") is True for owner in owners) else "no controller owns it"

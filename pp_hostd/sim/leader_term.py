@@ -1,0 +1,196 @@
+"""One term of a leader: senses and hands of the real driver, which watch and write the simulated API."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import Callable, Protocol
+
+from pp_hostd.embedded.history import Event
+from pp_hostd.embedded.paging import Query
+from pp_hostd.leader.caches import Watch, is_later
+from pp_hostd.leader.driver import Driver
+from pp_hostd.leader.node_memory import NextAction
+from pp_hostd.leader.steps.api import ServedKinds, ServedMachines
+from pp_hostd.leader.steps.config_maps import WriteRoster
+from pp_hostd.leader.steps.port import Exchange, Kind, LeaderStep, Pace, Port, StepEnded, StepNews, outcome_of
+from pp_hostd.leader.watches import Watches
+from pp_hostd.model.condemnation import Draw
+from pp_hostd.model.observed import Observed
+from pp_hostd.model.roster import Member
+from pp_hostd.model.settings import Settings
+from pp_hostd.model.written import Written
+from pp_hostd.sim.api import Client, Json
+from pp_hostd.sim.asking import Asking
+from pp_hostd.sim.leader_port import LOOK_SECONDS, Freed, SimulatedApi, Sleep, Started, Within, run
+from pp_hostd.sim.question import AskPeer
+from pp_hostd.sim.stream import Stream
+from pp_hostd.sim.time import Clock
+
+
+class Leadership(Protocol):
+    """What a term needs of the leader whose it is."""
+
+    settings: Settings
+    client: Client
+    ask_peer: AskPeer
+    frees: Callable[[str, Freed], None]
+    told: dict[str, str]
+    note: Callable[[str, str], None]
+    clock: Clock
+    host: str
+
+    def acting_until(self) -> float: ...
+    def wallclock(self) -> datetime: ...
+    def draw(self) -> Draw: ...
+    def resign(self) -> None: ...
+
+
+class LeaderTerm:
+    """One term: senses and hands of the driver."""
+
+    def __init__(self, leader: Leadership) -> None:
+        self._leader, self._client, self.clock = leader, leader.client, leader.clock
+        self._open = True
+        cluster = self._client.api.cluster
+        self._watches = Watches(cluster.machines, leader.settings)
+        self._news: list[StepNews] = []
+        self._due, self._wakes = False, 0
+        self._told: dict[str, str] = {}
+        self._api = SimulatedApi(self._client, leader.frees)
+        self._machines = ServedMachines(self._api, cluster.machines)
+        self._served = ServedKinds(self._api)
+        self._pace = Pace(leader.settings.leader.deletions_per_second)
+        self.driver = Driver(leader.settings, self, self, own_node=leader.host, clock=self.clock, draw=leader.draw)
+        for watch in self._watches.watches:
+            if not watch.unused:
+                self._follow(watch)
+
+    def close(self) -> None:
+        self._open = False
+
+    def _follow(self, watch: Watch) -> None:
+        def listed(items: list[Json]) -> None:
+            watch.show_all(map(watch.keep, items))
+            self._wake()
+
+        def changed(event: Event) -> None:
+            kept = watch.keep(event.object())
+            if event.type == "DELETED":
+                watch.show_gone(kept)
+            else:
+                watch.show(kept)
+            self._wake()
+
+        kind = self._client.api.cluster.served(watch.versions)
+        query = Query(watch.namespace or "", field_selector=watch.field_selector)
+        Stream(self._client, kind, query, listed, changed, self._is_open)
+
+    def _is_open(self) -> bool:
+        return self._open
+
+    async def shows(self, kind: Kind, name: str, version_before: str | None, deadline_seconds: float, /) -> bool:
+        until_at = self.clock() + deadline_seconds
+        while not is_later(self._watches.version(kind, name), version_before):
+            if self.clock() >= until_at:
+                return False
+            await self._sleep(LOOK_SECONDS)
+        return True
+
+    # Turns.
+
+    def _wake(self) -> None:
+        if not self._due and self._open and self._watches.ready:
+            self._due = True
+            self._client.process.later(0.0, self._turn)
+
+    def _turn(self) -> None:
+        self._due = False
+        if not self._open or self.clock() >= self._leader.acting_until():
+            return
+        due_at = self.driver.turn()
+        self._wakes += 1
+        alarm = partial(self._alarm, self._wakes)
+        at = max(self.clock.when(due_at), self._client.time.now + 0.001)
+        self._client.time.at(at, partial(self._client.process.do, alarm))
+
+    def _alarm(self, wakes: int) -> None:
+        if wakes == self._wakes:
+            self._wake()
+
+    # The driver's senses.
+
+    def observed(self) -> Observed:
+        return self._watches.observed
+
+    def take(self) -> list[StepNews]:
+        taken, self._news = self._news, []
+        return taken
+
+    def nodes_revision(self) -> int:
+        return self._watches.revision_of_nodes
+
+    # The driver's hands.
+
+    def show(self, next_actions: tuple[NextAction, ...]) -> None:
+        for next_action in next_actions:
+            if self._told.get(next_action.node) != next_action.sentence:
+                self._told[next_action.node] = self._leader.told[next_action.node] = next_action.sentence
+                self._leader.note(self._leader.host, f"{next_action.node}: {next_action.sentence}")
+
+    def write_roster(self, order: WriteRoster) -> None:
+        def ended(_: tuple[Written, str]) -> None:
+            self.driver.roster_ended()
+            self._wake()
+
+        self._run("", order, ended)
+
+    def start(self, node: str, step: LeaderStep) -> None:
+        def ended(outcome: tuple[Written, str]) -> None:
+            written, sentence = outcome
+            self._tell(StepEnded(node, step, written, self.clock(), sentence))
+
+        self._run(node, step, ended)
+
+    def _tell(self, news: StepNews) -> None:
+        if self._open:
+            self._news.append(news)
+            self._wake()
+
+    # Steps.
+
+    def _run(self, key: str, step: LeaderStep, ended: Callable[[tuple[Written, str]], None]) -> None:
+        run(outcome_of(step, self._port(key)), ended, self._is_open)
+
+    def _port(self, key: str) -> Port:
+        return Port(
+            key=key,
+            settings=self._leader.settings,
+            api=self._api,
+            machines=self._machines,
+            served=self._served,
+            watching=self,
+            pace=self._pace,
+            clock=self.clock,
+            wallclock=self._leader.wallclock,
+            acting_until=self._leader.acting_until,
+            within=self._within,
+            sleep=self._sleep,
+            ask_peers=self._ask_peers,
+            hand_over=self._hand_over,
+            tell=self._tell,
+        )
+
+    async def _within(self, seconds: float, exchange: Exchange) -> Json:
+        return await Within(self._client, seconds, exchange)
+
+    async def _sleep(self, seconds: float) -> None:
+        await Sleep(self._client, seconds)
+
+    async def _ask_peers(self, node: str, subject: str, uid: str, peers: tuple[Member, ...]) -> None:
+        round_seconds = self._leader.settings.peers.round_seconds
+        ask = partial(Asking, self._client, self._leader.ask_peer, round_seconds, node, subject, uid, peers, self._tell)
+        await Started(ask)
+
+    async def _hand_over(self) -> None:
+        self._leader.resign()

@@ -1,0 +1,132 @@
+"""`pytest --quick`: the tests that need neither another program nor a long hunt, found by what their code can reach.
+
+A test is left out if its own code, a fixture that it asks for, or a helper that either of them uses can start a program
+or plays simulated days. Whatever starts one all the same is refused, so that nobody is misled about what is quick.
+"""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+import types
+from collections.abc import Generator, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+from tests.harness.examples import QUICK
+
+STARTERS = ("subprocess", "multiprocessing")
+LONG = ("pp_hostd.sim.", "tests.fuzz")
+"""Bad days, and hostile inputs by the thousand."""
+OURS = ("tests.", "pp_hostd.")
+STARTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="only tests that start no program and hunt for nothing long")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--quick"):
+        settings.register_profile("quick", deadline=None, max_examples=QUICK)
+        settings.load_profile("quick")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--quick"):
+        return
+    known: dict[int, Any] = {}
+    left_out = [item for item in items if not _is_quick(item, known)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in set(left_out)]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    _Guard.of = item.name if item.config.getoption("--quick") else ""
+    try:
+        return (yield)
+    finally:
+        _Guard.of = ""
+
+
+class _Guard:
+    """Refuses to start programs while a quick test runs."""
+
+    of = ""
+
+    @classmethod
+    def hear(cls, event: str, _: tuple[Any, ...]) -> None:
+        if cls.of and event in STARTS:
+            raise RuntimeError(f"{cls.of} starts a program ({event}), and tests/quick.py has taken it for a quick one")
+
+
+sys.addaudithook(_Guard.hear)
+
+
+def _is_quick(item: pytest.Item, known: dict[int, Any]) -> bool:
+    assert isinstance(item, pytest.Function)
+    manager = item.session._fixturemanager
+    if "pytester" in item.fixturenames:  # pytest's own fixture, which runs pytest as a program
+        return False
+    definitions = [each for name in item.fixturenames for each in manager.getfixturedefs(name, item) or ()]
+    return not any(reaches(function, known) for function in (item.function, *(each.func for each in definitions)))
+
+
+def reaches(function: Any, known: dict[int, Any]) -> bool:
+    """Whether running this may start a program or play a day. `known` are values that reach nothing of the kind."""
+    todo, seen = [function], {}
+    while todo:
+        value = todo.pop()
+        if id(value) in seen or id(value) in known:
+            continue
+        if _is_of(value, *STARTERS, *LONG):
+            return True
+        seen[id(value)] = value
+        todo += _parts(value)
+    known.update(seen)
+    return False
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """What it uses, as far as that is our own."""
+    value = inspect.unwrap(value) if callable(value) else value
+    value = getattr(getattr(value, "hypothesis", None), "inner_test", value)
+    if isinstance(value, (classmethod, staticmethod)):
+        yield value.__func__
+    elif isinstance(value, property):
+        yield value.fget
+    elif isinstance(value, (dict, tuple, list)):
+        yield from value.values() if isinstance(value, dict) else value
+    elif inspect.isclass(value):
+        yield from (part for each in value.__mro__ if _is_of(each, *OURS) for part in vars(each).values())
+    elif inspect.isfunction(value) and _is_of(value, *OURS):
+        yield from _used_by(value)
+
+
+def _used_by(function: types.FunctionType) -> Iterator[Any]:
+    names = set(_names(function.__code__))
+    yield from function.__defaults__ or ()
+    if {"getfixturevalue", "fork"} & names:
+        yield subprocess  # or as good as that; of a fixture that is chosen later nobody knows
+    for name in names:
+        used = function.__globals__.get(name)
+        yield used
+        if isinstance(used, types.ModuleType) and _is_of(used, *OURS):
+            yield from (vars(used).get(each) for each in names)
+
+
+def _is_of(value: Any, *packages: str) -> bool:
+    """Whether it is one of them, or it or its class is defined there."""
+    place = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", "")
+    return str(place).startswith(packages) or type(value).__module__.startswith(packages)
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)

@@ -1,0 +1,80 @@
+"""What a quick run leaves out: everything that can start a program, by whatever way."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any, Callable
+
+import pytest
+
+from pp_hostd.sim.run import run as play
+from tests.harness.embedded import EmbeddedCluster
+from tests.quick import reaches
+
+
+def starts() -> int:
+    return subprocess.run([sys.executable], check=True).returncode
+
+
+def calls_one_that_starts() -> None:
+    starts()
+
+
+def starts_inside() -> list[int]:
+    return [starts() for _ in range(1)]
+
+
+def starts_if_none_is_given(start: Callable[[], int] = starts) -> None:
+    start()
+
+
+def starts_a_cluster() -> None:
+    EmbeddedCluster.start()
+
+
+def chooses_its_fixture(request: pytest.FixtureRequest) -> Any:
+    return request.getfixturevalue("any")
+
+
+def plays_a_day() -> object:
+    return play
+
+
+def first_of_two(number: int) -> int:
+    return number and second_of_two(number - 1)
+
+
+def second_of_two(number: int) -> int:
+    return first_of_two(number - 1) if number else starts()
+
+
+def computes() -> int:
+    return len([sys.maxsize])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        starts,
+        calls_one_that_starts,
+        starts_inside,
+        starts_if_none_is_given,
+        starts_a_cluster,
+        chooses_its_fixture,
+        plays_a_day,
+        first_of_two,
+        second_of_two,
+    ],
+)
+def test_whatever_can_start_a_program_or_play_a_day_is_left_out(function: Callable[..., Any]) -> None:
+    assert reaches(function, {})
+
+
+def test_one_that_uses_another_is_left_out_whichever_is_looked_at_first() -> None:
+    known: dict[int, Any] = {}
+    assert reaches(first_of_two, known) and reaches(second_of_two, known)
+
+
+def test_what_only_computes_is_quick() -> None:
+    assert not reaches(computes, {})
