@@ -10,7 +10,7 @@
  * X is as lucky as can be. It reads whenever a read would find it not condemned, it asks its peers all the time, and it
  * lives on for as long as feeding.pml allows: a less lucky X can do nothing that this one can't.
  *
- * NO_<RULE> takes a rule out. LATE_ANSWERS adds answers that arrive later than what they tell of; OTHERS_DELETE adds
+ * NO_<RULE> takes a rule out. LATE_ANSWERS adds answers that arrive later than the state that they report; OTHERS_DELETE adds
  * people who delete Nodes; MISSING adds Machines that vanish and come back. SHOW=<number> makes an error of something
  * that must be possible, lest the model check nothing. Everything else that can be defined is a bound. */
 
@@ -494,7 +494,7 @@ do
 #endif
     reading = 0; read_age = 0; read_lifted = 0; judge() }
 #ifdef NO_FRESH_PEER_READ       /* rule 1: a read that was under way when the question came proves nothing */
-:: d_step { armed && peer_read != 0 -> printf("peer %d vouches for X by an older read\n", peer_read - 1);
+:: d_step { armed && peer_read != 0 -> printf("peer %d confirms X by an older read\n", peer_read - 1);
     proof_age = 0; judge() }
 #endif
 #endif
@@ -577,11 +577,11 @@ do
     condemned = 0; lapse(); find_not_condemned() }
 :: d_step { condemned == 0 && last_id > 0 -> printf("somebody puts condemnation %d back\n", last_id);
     condemned = last_id; lapse() }
-#ifdef OTHERS_DELETE            /* a Node that the kubelet of a living host makes anew, with nothing of ours on it */
+#ifdef OTHERS_DELETE            /* a Node that the kubelet of a living host recreates, with nothing of ours on it */
 :: d_step { there && !freed -> printf("somebody else deletes the Node\n");
     no_node(); marker = 0; node_changed();
     if :: phase != idle -> phase = gathers; take_up() :: else fi }
-:: d_step { !there && !freed && running -> printf("X's kubelet makes its Node anew\n"); there = 1; node_changed();
+:: d_step { !there && !freed && running -> printf("X's kubelet recreates its Node\n"); there = 1; node_changed();
 #ifdef NO_OWN_DELETION          /* the leader takes it for one that it has deleted itself */
     if :: backup -> record = given_back :: else fi;
 #endif
