@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 SOURCES := pp_hostd tests
 
 .DEFAULT_GOAL := help
-.PHONY: help test suite suite-oldest lint demo bench scale fuzz model campaign docs controlplane rpm test-packages test-machines test-bmc ignition clean
+.PHONY: help test quick suite suite-oldest lint demo bench scale fuzz model campaign docs controlplane rpm test-packages test-machines test-bmc test-cluster-api ignition clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,9 +19,13 @@ $(STAMP): pyproject.toml
 
 test: lint suite ## the linters and the whole suite, on the embedded API and on a real control plane (no root)
 	@echo "make test: all passed. Not part of it: make bench (locks memory: root, or a high ulimit -l), and the suite"
-	@echo "under the oldest Python: make suite-oldest (.ci/run runs both)"
+	@echo "under the oldest Python: make suite-oldest"
+
+quick: lint ## the linters, and every test that starts no other program and plays no bad days: under a minute
+	$(BIN)/pytest --quick -n 2 $(ARGS)
 
 suite: controlplane ## the suite without the linters; PYTHON= and VENV= choose another Python, ARGS= goes to pytest
+	@echo "the suite: about 25 minutes on two idle cores, twice that where others take half of them" >&2
 	$(BIN)/pytest -n 3 --dist=loadfile $(ARGS)
 
 suite-oldest: controlplane ## the suite under Debian 11's Python 3.9, with the oldest libraries allowed (root; gets its tools by apt)
@@ -31,18 +35,19 @@ test-machines: controlplane ## emulated machines with real watchdogs, as root, o
 	@$(BIN)/python -m tests.machines.prepare
 	$(BIN)/pytest tests/machines -o python_files='case_*.py' -o timeout=1500 -n 3 --dist=loadgroup -rP --durations=0 $(ARGS)
 
-lint: $(STAMP) ## the quick part: ruff, mypy --strict, vermin, import contracts
+lint: $(STAMP) ## the quick part: ruff, mypy --strict, vermin, import contracts, plain words and commit messages
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
 	$(BIN)/vermin --quiet --target=3.9- --violations --no-tips --eval-annotations $(SOURCES)
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.lint_words
 
-controlplane: $(STAMP) ## build etcd, kube-apiserver and so on, and Cluster API's manager, into the cache (about 12 minutes, once)
-	@$(BIN)/python -m tests.harness.build controlplane clusterapi
+controlplane: $(STAMP) ## build etcd, kube-apiserver and so on into the cache (about 8 minutes, once)
+	@$(BIN)/python -m tests.harness.build controlplane
 	@$(BIN)/python -m tests.harness.published
 
-demo: $(STAMP) ## show the main job on the embedded API, in a minute; ARGS=--json for one JSON object per line
+demo: $(STAMP) ## show the main job on the embedded API, in a minute (more on a busy machine); ARGS=--json for one JSON object per line
 	@$(BIN)/python -m tests.demo $(ARGS)
 
 bench: controlplane .venv-campaign/.ready ## print every figure beside its target; ONLY=name for one
@@ -84,6 +89,10 @@ test-packages: $(STAMP) ## install the packages in containers, and all that may 
 test-bmc: controlplane ## power cycles by IPMI, with an operator and a host that is really switched off (gets its tools by apt: root)
 	@$(BIN)/python -m tests.bmc.tools
 	$(BIN)/pytest tests/bmc -o python_files='case_*.py' -n 4 --dist=loadgroup $(ARGS)
+
+test-cluster-api: controlplane ## sick hosts that the real manager of Cluster API has remedied (builds it: about 5 minutes, once)
+	@$(BIN)/python -m tests.harness.build clusterapi
+	$(BIN)/pytest tests/scenarios -o python_files='case_*.py' $(ARGS)
 
 ignition: $(STAMP) ## write packaging/ignition/pp-hostd.ign from its Butane source (builds the translator with Go, once)
 	@$(BIN)/python -m tests.packaging.ignition
