@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pp_hostd.kube.resources import NODES
+from pp_hostd.kube.resources import LEASES, NODES
 from pp_hostd.leader.plan.valves import LEAST_RESETS_PER_HOUR, most_of
 from pp_hostd.model.condemnation import Condemnation, Condemned, last_id
-from pp_hostd.model.keys import EXTERNAL_REMEDIATION, OUT_OF_SERVICE, is_ours
+from pp_hostd.model.keys import EXTERNAL_REMEDIATION, NAMESPACE, OUT_OF_SERVICE, is_ours
+from pp_hostd.model.lease import LEASE, Lease, parse_lease
 from pp_hostd.model.machine import Machine, parse_machine
 from pp_hostd.model.memory import Decision
 from pp_hostd.model.node import Node, parse_node
@@ -40,6 +41,7 @@ class Invariants:
         self._uncounted: set[str] = set()
         """Nodes whose remediation began before an etcd restore took the count of it away."""
         world.on_freed = self._freed
+        world.on_leader_sends = self._leader_sends
         world.on_decided = self._decided
         world.on_fired = self._fired
         world.on_stuck = self._stuck
@@ -53,6 +55,12 @@ class Invariants:
         if world.operator is not None:
             world.operator.on_switched_off = self._switched_off
         self._before = {name: _lasting(world.api.found(as_it_is, NODES, "", name)) for name in world.names}
+
+    def _leader_sends(self, identity: str) -> None:
+        """Rule 14."""
+        lease = self._world.api.if_there(parse_lease, LEASES, NAMESPACE, LEASE)
+        if isinstance(lease, Lease) and lease.holder not in ("", identity):
+            raise Violation("one leader", f"{identity} sends a write while {lease.holder} holds the Lease")
 
     def _freed(self, node: str) -> None:
         host = self._world.hosts.get(node)

@@ -22,7 +22,8 @@ from pp_hostd.sim.question import AskPeer
 
 
 class Leader:
-    """One candidate. `frees` hears of each write after which the workloads of a node may start elsewhere."""
+    """One candidate. `frees` hears of each write after which the workloads of a node may start elsewhere, `sends` of
+    each write when it is sent."""
 
     def __init__(
         self,
@@ -32,11 +33,12 @@ class Leader:
         ask_peer: AskPeer,
         identity: str,
         frees: Callable[[str, Freed], None],
+        sends: Callable[[], None],
         told: dict[str, str],
         note: Callable[[str, str], None],
     ) -> None:
         self.settings, self.client, self.ask_peer, self.frees, self.note = settings, client, ask_peer, frees, note
-        self.told = told
+        self.sends, self.told = sends, told
         self.clock, self.host, self._on = client.process.clock, client.host, host
         self.candidacy = Candidacy(identity, settings.leader.lease_seconds)
         self._dice = random.Random(identity)

@@ -35,6 +35,7 @@ class Leadership(Protocol):
     client: Client
     ask_peer: AskPeer
     frees: Callable[[str, Freed], None]
+    sends: Callable[[], None]
     told: dict[str, str]
     note: Callable[[str, str], None]
     clock: Clock
@@ -182,6 +183,7 @@ class LeaderTerm:
         )
 
     async def _within(self, seconds: float, exchange: Exchange) -> Json:
+        self._leader.sends()
         return await Within(self._client, seconds, exchange)
 
     async def _sleep(self, seconds: float) -> None:

@@ -52,6 +52,7 @@ class World:
         self.network = Network(self.time, self.chance)
         self.api = Api(self.time, self.network, self.chance, cluster)
         self.on_freed: Callable[[str], None] = lambda _: None
+        self.on_leader_sends: Callable[[str], None] = lambda _: None
         self.deletions = 0
         self.longest_isolation_seconds = 0.0
         """From the last true proof of a host that was armed to its end."""
@@ -155,7 +156,17 @@ class World:
         client = self._client(host.name, boot)
         identity = f"{host.name}_{self._processes}"
         ask = partial(self._ask, host.name)
-        leader = Leader(self.settings, host, client, ask, identity, self._frees, self.told, self.note)
+        leader = Leader(
+            self.settings,
+            host,
+            client,
+            ask,
+            identity,
+            self._frees,
+            lambda: self.on_leader_sends(identity),
+            self.told,
+            self.note,
+        )
         self.leaders[host.name] = (client.process, leader)
 
     def kill_agent(self, name: str) -> None:

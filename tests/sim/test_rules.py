@@ -65,7 +65,6 @@ FIRST_SEEDS = {
     "there is no look before the deletion": 328,
     "the gate does not honour the marker": 37,
     "a leader goes on with the wait of another one, by the clock of that one's host": 395,
-    "a leader acts without a valid Lease": 810,
 }
 """Where the hunt begins, if that saves time. Whenever chance plays otherwise it goes on from there."""
 
