@@ -18,7 +18,7 @@ from tests.harness.cluster import Cluster, token_of, write_kubeconfig
 from tests.harness.eventually import eventually
 from tests.harness.pki import Issued
 
-WATCHDOG_SECONDS = 4
+WATCHDOG_SECONDS = 6
 """More than the shortest: the machine that runs the tests may be busy, and here it is agents that reset hosts."""
 SELF_TIMEOUT_SECONDS = SETTINGS["agent.self_timeout_seconds"]
 DEAD_SECONDS = SELF_TIMEOUT_SECONDS + 2 * WATCHDOG_SECONDS
@@ -58,13 +58,13 @@ class Stage:
         chosen = everyone[:count]
         self.bed.heal()
         self.bed.set_api(Mode.PASS)
-        verdict_report = chosen[count - tokens :]
+        with_tokens = chosen[count - tokens :]
         for host in everyone:
-            if host.is_up() and (host not in chosen or host in verdict_report or host.name in self._altered):
+            if host.is_up() and (host not in chosen or host in with_tokens or host.name in self._altered):
                 host.kill()
         for host in chosen:
             self._mend(host)
-        for host in verdict_report:
+        for host in with_tokens:
             self._use_token(host)
         self.list_in_roster(everyone[: count + dead])
         down = [host.name for host in chosen if not host.is_up()]

@@ -24,6 +24,7 @@ ATTACHES_BY_CONTROLLER = {"volumes.kubernetes.io/controller-managed-attach-detac
 LEASE_SECONDS, RENEW_SECONDS = 40, 10
 TELL_SECONDS = 0.5
 DEADLINE_SECONDS = 5.0
+RESTART_SECONDS = 0.5
 
 
 async def register(client: ApiClient, node: str, address: str) -> None:
@@ -76,11 +77,20 @@ def _has_claim(pod: Json) -> bool:
 async def _run(node: str, address: str, kubeconfig: str, kwok: list[str], log: IO[bytes]) -> None:
     client = ApiClient(load(kubeconfig), deadline_seconds=DEADLINE_SECONDS)
     await _insist(lambda: register(client, node, address))
-    await asyncio.create_subprocess_exec(*kwok, stderr=log)
     await asyncio.gather(
+        _keep_running(kwok, log),
         _repeat(lambda: renew_lease(client, node), RENEW_SECONDS),
         _repeat(lambda: tell_volumes(client, node), TELL_SECONDS),
     )
+
+
+async def _keep_running(kwok: list[str], log: IO[bytes]) -> None:
+    """As systemd does with a kubelet. kwok sometimes ends while it starts, with "concurrent map writes": its controllers
+    of Nodes and of pods fill one map of CEL types at the same time, without a lock."""
+    while True:
+        process = await asyncio.create_subprocess_exec(*kwok, stderr=log)
+        print(f"kwok has ended with {await process.wait()}, and is started again", flush=True)
+        await asyncio.sleep(RESTART_SECONDS)
 
 
 async def _repeat(attempt: Callable[[], Awaitable[None]], every_seconds: float) -> None:
