@@ -122,7 +122,7 @@ def _add_check_config(subparsers: argparse._SubParsersAction[_Parser]) -> None:
 def _refuse_gate(loaded: Loaded) -> None:
     """A gate that this very host could wait behind for ever is a mistake, though each value alone is allowed."""
     from pp_hostd.agent.sense.control_plane import by_name_service, gate_facts
-    from pp_hostd.config_error import ConfigError, Problem
+    from pp_hostd.config import ConfigError, Problem
     from pp_hostd.model.gate_kind import hindrance, objection
 
     gate = loaded.settings.agent.gate
@@ -133,7 +133,7 @@ def _refuse_gate(loaded: Loaded) -> None:
 
 def _check_config(arguments: argparse.Namespace) -> int:
     from pp_hostd import config
-    from pp_hostd.config_error import ConfigError
+    from pp_hostd.config import ConfigError
     from pp_hostd.reference import promise_text
     from pp_hostd.service.output import say, say_json
     from pp_hostd.timing import timeline

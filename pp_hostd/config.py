@@ -2,16 +2,207 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Iterator
+import re
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
 
-from pp_hostd import timing, toml_document
-from pp_hostd.config_error import ConfigError, Problem, dotted, nearest, shown
+from pp_hostd import timing
+from pp_hostd.errors import UserError
 from pp_hostd.files import FileError, read_whole
 from pp_hostd.frozen import frozen
 from pp_hostd.model.settings import Setting, Settings, every_setting, value_of
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+DEPTH = 2
+"""Settings are a table and a key; what lies deeper is found on its parent's line."""
+
+# In a document that is known to be valid, these decide where a statement ends: at a newline outside of them.
+_MULTILINE_STRING = r'"""(?:[^"\\]+|\\.|"{1,2}(?!"))*"{3,5}' + r"|'''(?:[^']+|'{1,2}(?!'))*'{3,5}"
+_TOKEN = re.compile(_MULTILINE_STRING + r"""|"(?:[^"\\]+|\\.)*"|'[^']*'|\#[^\n]*|[\[\]{}\n]""", re.DOTALL)
+
+KeyPath = tuple[str, ...]
+
+
+class DocumentError(Exception):
+    """Text that is not TOML: why, and on which line."""
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+
+
+@frozen
+class Document:
+    """The values as parsed, and the lines of the tables and keys down to DEPTH."""
+
+    values: dict[str, Any]
+    lines: dict[KeyPath, int]
+
+
+def parse_toml(content: bytes) -> Document:
+    """Read a whole document, or say in one sentence why that can't be done. Any bytes may be given."""
+    text = _decode(content)
+    try:
+        return Document(tomllib.loads(text), _lines(text))
+    except RecursionError:
+        raise DocumentError("is nested too deeply") from None
+    except tomllib.TOMLDecodeError as error:
+        raise DocumentError(f"is not valid TOML: {error}", _line_of(str(error), text)) from None
+    except ValueError:
+        raise DocumentError("holds a number with more digits than can be read") from None
+
+
+def _decode(content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise DocumentError(f"is not UTF-8: byte 0x{error.object[error.start]:02x} can't stand there", line) from None
+
+
+def _line_of(complaint: str, text: str) -> int:
+    place = re.search(r"\(at line (\d+), column \d+\)$", complaint)
+    return int(place[1]) if place else text.rstrip("\n").count("\n") + 1  # the other place is "at end of document"
+
+
+def _lines(text: str) -> dict[KeyPath, int]:
+    lines: dict[KeyPath, int] = {}
+    table: KeyPath = ()
+    for line, statement in _statements(text):
+        values = tomllib.loads(statement)
+        is_header = statement.lstrip().startswith("[")
+        for path in _paths(values, DEPTH):
+            lines.setdefault(path if is_header else (table + path)[:DEPTH], line)
+            if is_header:
+                table = path
+    return lines
+
+
+def _statements(text: str) -> Iterator[tuple[int, str]]:
+    """Each statement of a valid document with its first line; comments and empty lines count as statements."""
+    depth = begin = 0
+    line = 1
+    for token in _TOKEN.finditer(text):
+        if token[0] in "[{":
+            depth += 1
+        elif token[0] in "]}":
+            depth -= 1
+        elif token[0] == "\n" and depth == 0:
+            statement = text[begin : token.end()]
+            yield line, statement
+            begin = token.end()
+            line += statement.count("\n")
+    yield line, text[begin:]
+
+
+def _paths(values: dict[str, Any], depth: int) -> Iterator[KeyPath]:
+    """Every table and key of parsed values, parents first."""
+    for key, value in values.items():
+        yield (key,)
+        if isinstance(value, dict) and depth > 1:
+            for path in _paths(value, depth - 1):
+                yield (key, *path)
+
+
+LONGEST_SHOWN = 120
+WIDTH = 100
+
+
+@frozen
+class Problem:
+    """One error. `message` completes a sentence that begins with the key, or without a key with the file."""
+
+    file: str
+    line: int | None
+    message: str
+    key: str = ""
+    found: str = ""
+    allowed: str = ""
+    nearest: str = ""
+
+
+class ConfigError(UserError):
+    """Every error in the configuration, by file and line."""
+
+    def __init__(self, errors: Sequence[Problem]) -> None:
+        self.errors = list(errors)
+        count = f"{_counted(len(errors), 'error')} in {_counted(len({error.file for error in errors}), 'file')}"
+        super().__init__(
+            f"the configuration can't be used\n{_report(self.errors)}\n{count}.",
+            "Correct them and run check-config again; check-config --help lists every setting.",
+        )
+
+
+def dotted(path: Sequence[str]) -> str:
+    """A key as it is written in TOML, with quotes where it needs them."""
+    return ".".join(_shortened(part if re.fullmatch(r"[\w-]+", part, re.ASCII) else repr(part)) for part in path)
+
+
+def shown(value: Any) -> str:
+    """A TOML value on one line, whatever it is."""
+    if isinstance(value, list):
+        if value and all(isinstance(item, dict) for item in value):
+            return "a list of tables"
+        return _shortened(f"[{', '.join('[...]' if isinstance(item, list) else shown(item) for item in value)}]")
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int) and value.bit_length() > 64:
+        return _shortened(hex(value))  # Python refuses to write long ones in decimal
+    return _shortened(repr(value) if isinstance(value, str) else str(value))
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """The known name that was probably meant; empty if none."""
+    from difflib import get_close_matches  # only a mistake needs it
+
+    # Half of the letters are enough: whoever leaves a unit out, as in "retry", should see "retry_seconds".
+    return next(iter(get_close_matches(name, known, 1, cutoff=0.5)), "")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 3]}..."
+
+
+def _report(errors: Sequence[Problem]) -> str:
+    """Each file, below it its errors: the line, what stands there, and what is wrong with it."""
+    report = ""
+    for file, group in itertools.groupby(errors, key=lambda error: error.file):
+        report += f"\n{file}\n"
+        for error in group:
+            place = f"  line {error.line:<5}" if error.line else "  "
+            subject = _subject(error)
+            report += f"{place}{subject}\n" if subject else ""
+            report += _indented(error.message, len(place) * " " if subject else place)
+    return report
+
+
+def _subject(error: Problem) -> str:
+    tables = {"a table": f"[{error.key}]", "a list of tables": f"[[{error.key}]]"}
+    return tables.get(error.found, f"{error.key} = {error.found}") if error.key else ""
+
+
+def _indented(message: str, place: str) -> str:
+    margin = len(place) * " "
+    wrapped = textwrap.TextWrapper(WIDTH, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False)
+    text = "".join(wrapped.fill(f"{margin}{line}") + "\n" for line in message.split("\n"))
+    return place + text[len(place) :]
+
 
 LIMIT_BYTES = 64 * 1024
 
@@ -67,11 +258,11 @@ def _drop_ins(directory: str, problems: list[Problem]) -> list[str]:
 def _read(file: str, problems: list[Problem]) -> Iterator[tuple[str, Any, Source]]:
     """The settings of one file that are as they should be; what is not goes to `problems`."""
     try:
-        document = toml_document.parse(read_whole(file, LIMIT_BYTES))
+        document = parse_toml(read_whole(file, LIMIT_BYTES))
     except FileError as error:
         problems.append(Problem(file, None, error.message.removeprefix(f"{file}: ")))
         return
-    except toml_document.DocumentError as error:
+    except DocumentError as error:
         problems.append(Problem(file, error.line, error.message))
         return
     for path, value in _entries(document.values):
@@ -83,7 +274,7 @@ def _read(file: str, problems: list[Problem]) -> Iterator[tuple[str, Any, Source
             yield key, accepted, source
 
 
-def _entries(values: dict[str, Any]) -> Iterator[tuple[toml_document.Path, Any]]:
+def _entries(values: dict[str, Any]) -> Iterator[tuple[KeyPath, Any]]:
     """What must be a setting: each key of a known table, and whatever else stands outside of those."""
     for table, content in values.items():
         if table in TABLES and isinstance(content, dict):
@@ -93,7 +284,7 @@ def _entries(values: dict[str, Any]) -> Iterator[tuple[toml_document.Path, Any]]
             yield (table,), content
 
 
-def _problem(source: Source, path: toml_document.Path, value: Any) -> Problem:
+def _problem(source: Source, path: KeyPath, value: Any) -> Problem:
     key, allowed, meant = dotted(path), "", ""
     if key in SETTINGS:
         allowed = _allowed(SETTINGS[key])
@@ -115,7 +306,7 @@ def _allowed(setting: Setting) -> str:
     return f"{setting.allowed} ({setting.unit})" if setting.unit else str(setting.allowed)
 
 
-def _meant(path: toml_document.Path, value: Any) -> str:
+def _meant(path: KeyPath, value: Any) -> str:
     """The nearest known name: for a table a table; for a key the same in another table, or one like it, here first."""
     *table, name = path
     if not table and isinstance(value, dict):

@@ -20,7 +20,6 @@ MOST_SEED = 10**15
 MOST_JOBS = 1024
 SIMULATOR = "pp_hostd.sim"
 PACKAGE = "pp-hostd-admin"
-_MODULES = {"days": "day"}
 _IDLE = {
     "replay": ("seed", "schedules", "jobs"),
     "day": ("schedules", "jobs"),
@@ -115,7 +114,7 @@ def _simulate(arguments: argparse.Namespace) -> int:
     elif arguments.day is not None:
         kind = "day"
     _refuse_idle(arguments, kind)
-    code: int = getattr(_imported(f"{SIMULATOR}.commands.{_MODULES.get(kind, kind)}"), kind)(arguments)
+    code: int = getattr(_imported(f"{SIMULATOR}.commands"), kind)(arguments)
     return code
 
 

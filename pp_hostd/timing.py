@@ -9,7 +9,7 @@ import math
 from typing import Callable
 
 from pp_hostd.frozen import frozen
-from pp_hostd.model.lease_rules import PERIOD_PART
+from pp_hostd.model.lease import PERIOD_PART
 from pp_hostd.model.settings import Settings
 
 FAILED_READS = 3

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pp_hostd.model.lease import Lease
-from pp_hostd.model.lease_rules import Candidacy, Exchange
+from pp_hostd.model.lease import Candidacy, Lease, LeaseExchange
 from pp_hostd.model.settings import Settings, every_setting
 from pp_hostd.timing import FAILED_READS, INEQUALITIES, Quantity, broken, timeline
 
@@ -100,17 +99,17 @@ def test_a_longer_safe_time_is_what_the_leader_waits() -> None:
 
 def test_a_leader_that_just_suffices_outlives_a_renewal_that_hangs_and_an_api_as_slow_as_a_read_may_be() -> None:
     slowest, lease = Settings().api.read_deadline_seconds, Lease("1", "me", 10, 0)
-    leader = Candidacy("me", 10.0, lease).held(Exchange.TAKE, lease, sent_at=0.0, now=slowest)
+    leader = Candidacy("me", 10.0, lease).held(LeaseExchange.TAKE, lease, sent_at=0.0, now=slowest)
     exchange, now = leader.next_exchange(slowest)
-    assert exchange is Exchange.RENEW
+    assert exchange is LeaseExchange.RENEW
     now += leader.exchange_seconds(now)
-    leader = leader.failed(Exchange.RENEW, now, overtaken=False)
+    leader = leader.failed(LeaseExchange.RENEW, now, overtaken=False)
     exchange, now = leader.next_exchange(now)
-    assert exchange is Exchange.LOOK and leader.exchange_seconds(now) >= slowest
+    assert exchange is LeaseExchange.LOOK and leader.exchange_seconds(now) >= slowest
     leader = leader.saw(lease, now + slowest)
     exchange, now = leader.next_exchange(now + slowest)[0], now + slowest
-    assert exchange is Exchange.RENEW and leader.exchange_seconds(now) >= slowest
-    assert leader.held(Exchange.RENEW, lease, now, now + slowest).acting(now + slowest)
+    assert exchange is LeaseExchange.RENEW and leader.exchange_seconds(now) >= slowest
+    assert leader.held(LeaseExchange.RENEW, lease, now, now + slowest).acting(now + slowest)
 
 
 @pytest.mark.parametrize("quantity", QUANTITIES, ids=lambda quantity: quantity.name)

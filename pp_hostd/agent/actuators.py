@@ -35,8 +35,8 @@ from pp_hostd.model.memory import Decision, Memory
 from pp_hostd.model.node import Node
 from pp_hostd.model.promise import AgentRecord, Armed, Committed, GateClosed
 from pp_hostd.model.settings import Settings
+from pp_hostd.model.step import Written
 from pp_hostd.model.verdict import Verdict
-from pp_hostd.model.written import Written
 from pp_hostd.peers.message import MachineReference, Question
 from pp_hostd.peers.signing import Keyring
 from pp_hostd.service.journal import Journal, Message, Priority

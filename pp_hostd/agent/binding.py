@@ -21,13 +21,12 @@ from pp_hostd.model.boot_commitments import (
     WatchdogArmed,
     WatchdogDisarmed,
 )
-from pp_hostd.model.host_context import HostContext
+from pp_hostd.model.evidence import HostContext
 from pp_hostd.model.memory import Memory, Standing
 from pp_hostd.model.promise import Armed
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.settings import Settings
-from pp_hostd.model.step import Step, Store
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Step, Store, Written
 
 
 def ordered(commitments: BootCommitments, step: Step) -> BootCommitments:

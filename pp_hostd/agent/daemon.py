@@ -19,32 +19,27 @@ from typing import Any
 from pp_hostd.agent.act import process
 from pp_hostd.agent.act.aside import aside
 from pp_hostd.agent.act.gate import GateFiles
+from pp_hostd.agent.act.process import start_again
 from pp_hostd.agent.act.reset import DryReset, Reset
-from pp_hostd.agent.act.unit import start_again
 from pp_hostd.agent.act.watchdog import SoftwareOnly, adopt
 from pp_hostd.agent.act.watchdog_device import Trouble
 from pp_hostd.agent.actuators import AgentHands
 from pp_hostd.agent.control_socket import ControlSocket
 from pp_hostd.agent.driver import Driver
 from pp_hostd.agent.effective_settings import EffectiveSettings, at_start, reloaded
-from pp_hostd.agent.history import History
-from pp_hostd.agent.instance_lock import instance_lock
-from pp_hostd.agent.knock_server import KnockServer
 from pp_hostd.agent.orders import Orders
-from pp_hostd.agent.peer_server import PeerServer
+from pp_hostd.agent.peer_server import KnockServer, PeerServer
 from pp_hostd.agent.plan import Reopening, next_reopening
-from pp_hostd.agent.recall import recall
 from pp_hostd.agent.report import Extras, Report, report
 from pp_hostd.agent.rosters import Rosters
-from pp_hostd.agent.sense.boot import RECORD, boot_id
+from pp_hostd.agent.sense.boot import RECORD, Shutdown, boot_id, ordered_shutdown, runtime_watchdog, shutdown_jobs
 from pp_hostd.agent.sense.cluster import ClusterAccess
 from pp_hostd.agent.sense.control_plane import with_gate_in_force
 from pp_hostd.agent.sense.link import LinkChanges
-from pp_hostd.agent.sense.shutdown import Shutdown, ordered_shutdown, runtime_watchdog, shutdown_jobs
 from pp_hostd.agent.senses import AgentSenses
 from pp_hostd.agent.shutdown import WITHDRAW_SECONDS, is_kernel_to_end
-from pp_hostd.agent.state import StateFiles
-from pp_hostd.agent.verdict_report import VerdictReport
+from pp_hostd.agent.state import StateFiles, instance_lock, recall
+from pp_hostd.agent.verdict_report import History, VerdictReport
 from pp_hostd.agent.witness import Witness
 from pp_hostd.errors import UserError
 from pp_hostd.model.boot_commitments import Gate, GateHeld, GateOpened, WatchdogArmed, WatchdogDisarmed

@@ -24,8 +24,7 @@ from pp_hostd.model.boot_commitments import (
     WatchdogArmed,
     WatchdogDisarmed,
 )
-from pp_hostd.model.evidence import Evidence
-from pp_hostd.model.host_context import HostContext
+from pp_hostd.model.evidence import Evidence, HostContext
 from pp_hostd.model.memory import Decision, Memory, Standing
 from pp_hostd.model.node import Node
 from pp_hostd.model.promise import AgentRecord

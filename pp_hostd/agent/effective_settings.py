@@ -16,8 +16,7 @@ from pp_hostd.frozen import frozen
 from pp_hostd.model.gate_kind import gate_kind, objection
 from pp_hostd.model.promise import GateKind
 from pp_hostd.model.settings import Settings, value_of
-from pp_hostd.peers.keys import keyring_of
-from pp_hostd.peers.signing import Keyring
+from pp_hostd.peers.signing import Keyring, keyring_of
 
 WHILE_BOUND = ("api.machines", "watchdog.device", "watchdog.timeout_seconds", "agent.node_name")
 """A promise is one machine's, on one Node, with one W: as long as it stands, they stay (rule 5)."""

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from pp_hostd.agent.shutdown import POWER_OFF_SECONDS, kept_promise
 from pp_hostd.model.boot_commitments import BootCommitments, Gate, WatchdogArmed
+from pp_hostd.model.evidence import HostContext
 from pp_hostd.model.gate_kind import gate_kind
-from pp_hostd.model.host_context import HostContext
 from pp_hostd.model.memory import Memory, Source
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.node import Node

@@ -12,9 +12,8 @@ from typing import Any
 
 from pp_hostd.frozen import frozen
 from pp_hostd.model.boot_commitments import BootCommitments, WatchdogArmed
-from pp_hostd.model.evidence import PeerAnswered
+from pp_hostd.model.evidence import HostContext, PeerAnswered
 from pp_hostd.model.gate_kind import gate_kind
-from pp_hostd.model.host_context import HostContext
 from pp_hostd.model.inquiry import Inquiry
 from pp_hostd.model.memory import Memory, Proof
 from pp_hostd.model.promise import AgentRecord

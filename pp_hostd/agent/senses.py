@@ -12,8 +12,7 @@ from pp_hostd.agent.driver import News
 from pp_hostd.agent.rosters import Rosters
 from pp_hostd.agent.witness import Witness
 from pp_hostd.model.control import Maintenance
-from pp_hostd.model.evidence import LinkChanged, PeerAnswered, Read, WatchedCondemned
-from pp_hostd.model.host_context import HostContext
+from pp_hostd.model.evidence import HostContext, LinkChanged, PeerAnswered, Read, WatchedCondemned
 from pp_hostd.model.machine import Machine
 
 MAX_ANSWERS = 50

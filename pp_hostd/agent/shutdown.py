@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pp_hostd.model.boot_commitments import BootCommitments
-from pp_hostd.model.host_context import HostContext
+from pp_hostd.model.evidence import HostContext
 from pp_hostd.model.promise import Armed, WatchdogKind
 
 WITHDRAW_SECONDS = 5.0

@@ -9,27 +9,122 @@ as nothing known.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from pp_hostd.agent.act.gate import GateFiles
+from pp_hostd.agent.act.watchdog_device import boot_status
 from pp_hostd.agent.record_file import Sentences, load_record, write
-from pp_hostd.agent.saved_state import SavedState
-from pp_hostd.agent.state_copies import StateCopies
+from pp_hostd.agent.rosters import Rosters
+from pp_hostd.agent.saved_state import MAX_CHARACTERS, SavedState, parse_saved_state
+from pp_hostd.agent.sense.boot import history, last_boot
+from pp_hostd.errors import UserError
 from pp_hostd.files import FileError, read_whole
-from pp_hostd.model.boot_commitments import Gate
+from pp_hostd.frozen import frozen
+from pp_hostd.model.boot_commitments import BootCommitments, Gate
 from pp_hostd.model.control import Maintenance, parse_control
 from pp_hostd.model.keys import MAINTENANCE
-from pp_hostd.model.record import (
-    MAX_CONFIG_MAP_CHARACTERS,
-    MAX_RECORD_CHARACTERS,
-    Unreadable,
-    render,
-)
+from pp_hostd.model.memory import Memory
+from pp_hostd.model.record import MAX_CONFIG_MAP_CHARACTERS, MAX_RECORD_CHARACTERS, Unreadable, render
 from pp_hostd.model.roster import Roster, parse_roster
 from pp_hostd.model.settings import Settings, every_setting, value_of
+
+
+class StateCopies:
+    """The file `state` and, beside it, `state.before`."""
+
+    def __init__(self, path: str) -> None:
+        self._path, self._before, self._next = path, f"{path}.before", f"{path}.next"
+        self._saved, self._commitments = "", ""
+
+    def save(self, kept: SavedState) -> str:
+        """Keep this, unless it is what was kept last. Returns why that failed; empty if it did not."""
+        text = kept.render()
+        if text == self._saved:
+            return ""
+        commitments = kept.what_binds()
+        bound_as_before = commitments == self._commitments
+        trouble = self._follow(text) if bound_as_before else self._write_both(text)
+        if trouble:
+            self._overwrite_both(text.encode(), bound_as_before)
+        self._saved, self._commitments = ("", "") if trouble else (text, commitments)
+        return trouble
+
+    def load(self, boot: str, gate: Gate, now: float) -> tuple[SavedState | None, Sentences]:
+        """What was kept in this boot, and what had to be set aside."""
+
+        def parse(text: bytes) -> SavedState | Unreadable | None:
+            return parse_saved_state(text, boot, gate, now)
+
+        kept, told = load_record(self._path, MAX_CHARACTERS, parse)
+        if kept is not None:
+            return kept, told
+        before, before_told = load_record(self._before, MAX_CHARACTERS, parse)
+        if before is not None and told:
+            before_told = (*before_told, f"{self._before}: the copy of the judgement before counts instead")
+        return before, told + before_told
+
+    def peek(self, boot: str, now: float) -> SavedState | None:
+        """What was kept in this boot. Sets nothing aside: `load` does, and says so."""
+        for path in (self._path, self._before):
+            with contextlib.suppress(FileError):
+                kept = parse_saved_state(read_whole(path, MAX_CHARACTERS), boot, Gate.ABSENT, now)
+                if isinstance(kept, SavedState):
+                    return kept
+        return None
+
+    def _follow(self, text: str) -> str:
+        """The last copy becomes the older one. In between, a crash leaves that one alone, and whole."""
+        trouble = write(self._next, text, durable=False)
+        if trouble:
+            return trouble
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                os.rename(self._path, self._before)
+            os.rename(self._next, self._path)
+        except OSError as error:
+            return f"{self._path}: can't be written ({error.strerror})"
+        return ""
+
+    def _write_both(self, text: str) -> str:
+        trouble = write(self._path, text, durable=False)
+        if not trouble and write(self._before, text, durable=False):
+            self._drop_before()  # better no older copy than one that lacks a promise
+        return trouble
+
+    def _overwrite_both(self, data: bytes, bound_as_before: bool) -> None:
+        """Where no new file finds room, the old ones have some: a proof that is not kept would be one too old at the
+        next start, and a reset without need. One after the other, so that a crash leaves one of them whole."""
+        if not _overwrite(self._before, data) and not bound_as_before:
+            self._drop_before()
+        _overwrite(self._path, data)
+
+    def _drop_before(self) -> None:
+        with contextlib.suppress(OSError):
+            os.unlink(self._before)
+
+
+def _overwrite(path: str, data: bytes) -> bool:
+    """Returns whether the data found room in the file, and now is all that is in it."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        if len(data) > os.fstat(descriptor).st_blocks * 512:
+            return False
+        os.write(descriptor, data)
+        os.ftruncate(descriptor, len(data))
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
 
 RUN_DIRECTORY = "/run/pp-hostd"
 VAR_DIRECTORY = "/var/lib/pp-hostd"
@@ -153,3 +248,62 @@ def _roster_names(version: int) -> tuple[str, str]:
 
 def _maintenance(text: bytes) -> Maintenance | Unreadable | None:
     return parse_control({MAINTENANCE: text}).maintenance
+
+
+@contextlib.contextmanager
+def instance_lock(directory: str) -> Iterator[None]:
+    """Two daemons would share a watchdog and a promise."""
+    try:
+        os.makedirs(directory, 0o700, exist_ok=True)
+        descriptor = os.open(os.path.join(directory, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise UserError(f"{error.filename}: can't be made ({error.strerror})", "It runs as root, by systemd.") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise UserError("pp-hostd runs already on this host", "See: systemctl status pp-hostd") from None
+    finally:
+        os.close(descriptor)
+
+
+@frozen
+class Recalled:
+    """`set_aside` tells which files could not be relied on; `last_boot` why the last boot ended, if that is known and
+    was not told yet; `last_boot_told` whether it is, now or by an earlier run."""
+
+    memory: Memory
+    commitments: BootCommitments
+    rosters: Rosters
+    maintenance: Maintenance | None
+    last_boot: str
+    last_boot_told: bool
+    set_aside: Sentences
+
+
+def recall(files: StateFiles, gate: GateFiles, settings: Settings, boot: str, now: float) -> Recalled:
+    """Rule 6: a restarted daemon neither forgets nor gains time. To be called before a reset's record is opened."""
+    state, gate_told = gate.state(boot)
+    kept, kept_told = files.load(boot, state, now)
+    if _relies_on_taint(settings) and kept is None and not (*gate_told, *kept_told) and state is Gate.ABSENT:
+        # Only the first run in a boot knows that nothing was started in it by another setting.
+        state, gate_told = Gate.CLOSED, tuple(filter(None, (gate.hold_by_taint(boot),)))
+    rosters, rosters_told = files.load_rosters()
+    maintenance, maintenance_told = files.load_maintenance()
+    with contextlib.suppress(OSError):  # then it is told that the record can't be opened
+        os.makedirs(files.var_directory, 0o700, exist_ok=True)
+    last = last_boot(files.var_directory, boot, boot_status(settings.watchdog.device))
+    last_told = (last.trouble,) if last.trouble else ()
+    return Recalled(
+        memory=Memory() if kept is None else kept.memory,
+        commitments=BootCommitments(boot, state) if kept is None else kept.commitments,
+        rosters=Rosters(*rosters),
+        maintenance=maintenance,
+        last_boot=last.sentence or "",
+        last_boot_told=any(one.told_in == boot for one in history(files.var_directory)),
+        set_aside=(*gate_told, *kept_told, *rosters_told, *maintenance_told, *last_told),
+    )
+
+
+def _relies_on_taint(settings: Settings) -> bool:
+    return settings.agent.gate == "taint" and settings.agent.mode == "enforce"

@@ -13,7 +13,7 @@ import sys
 import time
 import uuid
 
-from pp_hostd.embedded import access, tls
+from pp_hostd.embedded import access, server
 from pp_hostd.embedded.api import Api
 from pp_hostd.embedded.garbage import collect_garbage
 from pp_hostd.embedded.server import serving
@@ -44,7 +44,7 @@ async def _run(arguments: argparse.Namespace) -> None:
     loop.add_signal_handler(signal.SIGUSR1, store.compact)
     if arguments.controllers:
         _collect(loop, store, 0)
-    context = tls.context(arguments.cert, arguments.key, arguments.client_ca)
+    context = server.tls_context(arguments.cert, arguments.key, arguments.client_ca)
     try:
         async with serving(api, context, arguments.port) as url:
             sys.stdout.write(json.dumps({"url": url}) + "\n")

@@ -1,4 +1,4 @@
-"""Who may do what: users by token or certificate, and simple rules. What nodes may do beside: see `nodes`."""
+"""Rights: users by token or certificate, simple rules, and what a node may do with its own credentials."""
 
 from __future__ import annotations
 
@@ -6,11 +6,93 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pp_hostd.embedded import nodes
-from pp_hostd.embedded.rules import ANONYMOUS, Action, Rule, User
+from pp_hostd.embedded.kinds import Object, at
 from pp_hostd.embedded.status import StatusError, forbidden
 from pp_hostd.errors import UserError
 from pp_hostd.files import read_whole
+from pp_hostd.frozen import frozen
+
+
+@frozen
+class User:
+    """A name and the groups it is in."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+
+    @property
+    def node(self) -> str:
+        """The node whose credentials these are; empty for everyone else."""
+        prefix = "system:node:"
+        return self.name[len(prefix) :] if "system:nodes" in self.groups and self.name.startswith(prefix) else ""
+
+
+ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
+
+
+@frozen
+class Action:
+    """A request as rules see it."""
+
+    verb: str
+    group: str
+    resource: str
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    field_selector: str = ""
+
+    @property
+    def what(self) -> str:
+        """The resource, with its subresource if one is meant."""
+        return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+
+
+@frozen
+class Rule:
+    """What some users and groups may do; `*` stands for everything, no names at all for every object."""
+
+    users: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    api_groups: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+    def allows(self, user: User, action: Action) -> bool:
+        """Whether this rule is for that user and covers that action."""
+        if user.name not in self.users and not set(user.groups) & set(self.groups):
+            return False
+        wanted = ((self.verbs, action.verb), (self.api_groups, action.group), (self.resources, action.what))
+        return all(one in some or "*" in some for some, one in wanted) and (not self.names or action.name in self.names)
+
+
+def node_may(node: str, action: Action) -> tuple[bool, str]:
+    """Whether the node node_may, and if not, why."""
+    reads, writes = action.verb in ("get", "list", "watch"), action.verb in ("create", "update", "patch")
+    selected = action.field_selector.split(",")
+    if (action.group, action.resource) == ("", "nodes"):
+        own = action.name == node or (not action.name and f"metadata.name={node}" in selected)
+        return writes or (reads and own), f"node '{node}' can only read its own Node object" if reads else ""
+    if (action.group, action.resource) == ("coordination.k8s.io", "leases"):
+        one = action.name == node and action.verb in ("get", "update", "patch", "delete")
+        mine = action.namespace == "kube-node-lease" and (one or action.verb == "create")
+        return mine, "can only access node lease with the same name as the requesting node"
+    if (action.group, action.resource) == ("", "pods"):
+        own = action.verb in ("list", "watch") and f"spec.nodeName={node}" in selected
+        return own, "can only list/watch pods with spec.nodeName field selector"
+    return (action.group, action.what) == ("", "events") and writes, ""
+
+
+def check_node_write(node: str, action: Action, old: Object, new: Object) -> None:
+    """A node writes its own Node and Lease only, and leaves its taints to others."""
+    name = action.name or at(new, "metadata.name")
+    if action.resource in ("nodes", "leases") and name != node:
+        why = f'node "{node}" is not allowed to modify {action.resource} "{name}"'
+        raise forbidden(action.group, action.resource, action.name, why)
+    if action.what == "nodes" and old and (at(old, "spec.taints") or []) != (at(new, "spec.taints") or []):
+        raise forbidden("", "nodes", action.name, f'node "{node}" is not allowed to modify taints')
+
 
 _RULE_KEYS = ("users", "groups", "apiGroups", "resources", "verbs", "resourceNames")
 _LIMIT_BYTES = 1024 * 1024
@@ -42,7 +124,7 @@ class Access:
         """Refuse what is not allowed."""
         if "system:masters" in user.groups or any(rule.allows(user, action) for rule in self._rules):
             return
-        allowed, reason = nodes.may(user.node, action) if user.node else (False, "")
+        allowed, reason = node_may(user.node, action) if user.node else (False, "")
         if allowed:
             return
         scope = f'in the namespace "{action.namespace}"' if action.namespace else "at the cluster scope"

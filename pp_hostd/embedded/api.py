@@ -5,19 +5,132 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Any, Callable, NamedTuple
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
-from pp_hostd.embedded import nodes, options, routes
-from pp_hostd.embedded.access import Access
-from pp_hostd.embedded.kinds import Kind, Object
-from pp_hostd.embedded.merge_patch import merge_patch
-from pp_hostd.embedded.options import Parameters
-from pp_hostd.embedded.routes import Route
-from pp_hostd.embedded.rules import Action, User
-from pp_hostd.embedded.status import StatusError, bad_request, method_not_allowed, no_such_path
-from pp_hostd.embedded.store import Store
-from pp_hostd.embedded.subscription import Subscription
+from pp_hostd.embedded import access
+from pp_hostd.embedded.access import Access, Action, User
+from pp_hostd.embedded.history import Subscription
+from pp_hostd.embedded.kinds import KINDS, Kind, Object
+from pp_hostd.embedded.lifecycle import DeleteOptions
+from pp_hostd.embedded.paging import Query
+from pp_hostd.embedded.status import Cause, StatusError, bad_request, invalid, method_not_allowed, no_such_path
+from pp_hostd.embedded.store import Store, merge_patch
+from pp_hostd.frozen import frozen
 from pp_hostd.kube.resources import NODES, Resource
+
+Parameters = Mapping[str, str]
+
+JSON = "application/json"
+MERGE_PATCH = "application/merge-patch+json"
+_POLICIES = (None, "Foreground", "Background", "Orphan")
+
+
+def query_of(namespace: str, parameters: Parameters) -> Query:
+    """Which objects a list or a watch is about."""
+    return Query(
+        namespace=namespace,
+        label_selector=parameters.get("labelSelector", ""),
+        field_selector=parameters.get("fieldSelector", ""),
+        resource_version=parameters.get("resourceVersion", ""),
+        resource_version_match=parameters.get("resourceVersionMatch", ""),
+        limit=number(parameters, "limit") or 0,
+        continue_token=parameters.get("continue", ""),
+    )
+
+
+def number(parameters: Parameters, name: str) -> int | None:
+    """The number under that name, if there is something."""
+    text = parameters.get(name)
+    try:
+        return int(text) if text else None
+    except ValueError:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+
+
+def truth(parameters: Parameters, name: str) -> bool:
+    """Whether the request wants that."""
+    return parameters.get(name, "false").lower() not in ("false", "0")
+
+
+def body_of(content_type: str, wanted: str, raw: bytes) -> Any:
+    """A JSON body_of of the type that is wanted. Without a type it counts as plain JSON."""
+    if (content_type or JSON).partition(";")[0].strip().lower() != wanted:
+        message = f"the body_of of the request was in an unknown format - accepted media types include: {wanted}"
+        raise StatusError(415, "UnsupportedMediaType", message)
+    return _parsed(raw)
+
+
+def _parsed(raw: bytes) -> Any:
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise bad_request(f"the body_of of the request is not JSON: {error}") from None
+
+
+def delete_options(parameters: Parameters, raw: bytes) -> DeleteOptions:
+    """The options of a deletion: from the body_of, or else from the query_of string."""
+    read = _parsed(raw or b"{}")
+    if not isinstance(read, dict) or read.get("kind", "DeleteOptions") != "DeleteOptions":
+        raise bad_request("the body_of of a deletion must be DeleteOptions")
+    conditions = read.get("preconditions") or {}
+    grace = read.get("gracePeriodSeconds", number(parameters, "gracePeriodSeconds"))
+    policy = read.get("propagationPolicy", parameters.get("propagationPolicy"))
+    if not isinstance(conditions, dict) or not isinstance(grace, (int, type(None))):
+        raise bad_request("DeleteOptions: preconditions must be an object, gracePeriodSeconds a number")
+    if policy not in _POLICIES:
+        why = f'Unsupported value: "{policy}": supported values: "Foreground", "Background", "Orphan"'
+        cause = Cause("FieldValueNotSupported", "propagationPolicy", why)
+        raise invalid("meta.k8s.io", "DeleteOptions", "", [cause])
+    return DeleteOptions(conditions.get("uid"), conditions.get("resourceVersion"), grace, policy)
+
+
+_BY_PATH = {(kind.resource.group, kind.resource.version, kind.resource.plural): kind for kind in KINDS.values()}
+_SERVED = {(group, version) for group, version, _ in _BY_PATH}
+_BUILT_IN_GROUPS = {kind.resource.group for kind in KINDS.values() if not kind.custom}
+
+
+@frozen
+class Route:
+    """What a path under /api or /apis means; the kind is None where nothing is served."""
+
+    group: str
+    version: str
+    plural: str
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+
+    @property
+    def kind(self) -> Kind | None:
+        """The kind whose objects, or one of whose objects, this is the path of."""
+        kind = _BY_PATH.get((self.group, self.version, self.plural))
+        if kind is None or (self.subresource and not (self.subresource == "status" and kind.has_status)):
+            return None
+        placed = bool(self.namespace) == kind.resource.namespaced
+        return kind if placed or not (self.namespace or self.name) else None
+
+    @property
+    def known_group(self) -> bool:
+        """Whether the real server would answer 404 in JSON: it knows built-in groups in any version."""
+        return (self.group, self.version) in _SERVED or self.group in _BUILT_IN_GROUPS
+
+
+def parse_path(path: str) -> Route | None:
+    """The route, or None for a path that is no resource's."""
+    root, *parts = [unquote(part) for part in path.strip("/").split("/")]
+    if root == "api":
+        parts.insert(0, "")
+    elif root != "apis":
+        return None
+    if len(parts) < 3 or "" in parts[1:]:
+        return None
+    group, version, *parts = parts
+    namespace = ""
+    if parts[0] == "namespaces" and len(parts) > 2 and parts[2] not in ("status", "finalize"):
+        _, namespace, *parts = parts
+    plural, name, subresource, *more = [*parts, "", ""]
+    return None if any(more) else Route(group, version, plural, namespace, name, subresource)
+
 
 _VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _NO_PAGE = (404, "404 page not found\n")
@@ -68,7 +181,7 @@ class Api:
     def _answer(self, request: Request, wake: Callable[[], None]) -> Reply | Stream:
         url = urlsplit(request.target)
         user = self._access.user(request.headers.get("authorization", ""), request.certificate)
-        route = routes.parse(url.path)
+        route = parse_path(url.path)
         if route is None:
             return self._page(user, url.path)
         parameters = dict(parse_qsl(url.query, keep_blank_values=True))
@@ -97,21 +210,21 @@ class Api:
         if action.verb == "get":
             return _json(200, self.store.get(*place))
         if action.verb == "delete":
-            return _json(200, self.store.delete(*place, options.delete_options(parameters, body)))
-        query = options.query(action.namespace, parameters)
+            return _json(200, self.store.delete(*place, delete_options(parameters, body)))
+        query = query_of(action.namespace, parameters)
         if action.verb == "list":
             return _json(200, self.store.list(resource, query))
-        seconds = min(options.number(parameters, "timeoutSeconds") or WATCH_SECONDS, WATCH_SECONDS)
-        bookmarks = options.truth(parameters, "allowWatchBookmarks")
+        seconds = min(number(parameters, "timeoutSeconds") or WATCH_SECONDS, WATCH_SECONDS)
+        bookmarks = truth(parameters, "allowWatchBookmarks")
         return Stream(resource, self.store.watch(resource, wake, query), bookmarks, seconds)
 
     def _write(self, kind: Kind, action: Action, user: User, request: Request, *, dry: bool) -> Reply:
         place = (kind.resource, action.namespace, action.name)
-        wanted = options.MERGE_PATCH if action.verb == "patch" else options.JSON
-        body = options.body(request.headers.get("content-type", ""), wanted, request.body)
+        wanted = MERGE_PATCH if action.verb == "patch" else JSON
+        body = body_of(request.headers.get("content-type", ""), wanted, request.body)
         if user.node and isinstance(body, dict):
             old = self.store.get(*place) if action.name and kind.resource == NODES else {}
-            nodes.check_write(user.node, action, old, merge_patch(old, body) if action.verb == "patch" else body)
+            access.check_node_write(user.node, action, old, merge_patch(old, body) if action.verb == "patch" else body)
         if action.verb == "create":
             return _json(201, self.store.create(kind.resource, action.namespace, body))
         if action.verb == "patch":
@@ -130,7 +243,7 @@ def _text(status: int, body: str) -> Reply:
 def _action(method: str, route: Route, parameters: Parameters) -> Action:
     verb = _VERBS.get(method, method.lower())
     if verb == "get" and not route.name:
-        verb = "watch" if options.truth(parameters, "watch") else "list"
+        verb = "watch" if truth(parameters, "watch") else "list"
     return Action(
         verb,
         route.group,

@@ -1,15 +1,15 @@
-"""Versions of objects, and the bounded memory of how the objects of one kind changed."""
+"""The objects of one kind: what is stored now, the bounded memory of how they changed, and who watches."""
 
 from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Callable, NamedTuple
 
 from pp_hostd.embedded.kinds import Kind, Object
 from pp_hostd.embedded.selectors import Selector
-from pp_hostd.embedded.status import expired
+from pp_hostd.embedded.status import StatusError, expired, not_found
 from pp_hostd.frozen import frozen
 
 _ENCODER = json.JSONEncoder(separators=(",", ":"))
@@ -105,3 +105,130 @@ class History:
                 break
             newer.append(change)
         return newer
+
+
+class Subscription:
+    """Events after a revision, until it is closed or too many wait in it.
+
+    `wake` is called when there is something to `take`; whoever takes decides when, so the store never waits for anyone.
+    """
+
+    def __init__(self, selector: Selector, namespace: str, after: int, limit: int, wake: Callable[[], None]) -> None:
+        self._selector = selector
+        self._namespace = namespace
+        self._after = after
+        self._limit = limit
+        self._wake = wake
+        self._events: list[Event] = []
+        self._cut_off: StatusError | None = None
+        self.closed = False
+
+    def start(self, backlog: Iterable[Event]) -> None:
+        """Begin with these, which do not count against the limit: they come from what is bounded already."""
+        self._events.extend(backlog)
+        self._limit += len(self._events)
+
+    def select(self, change: Change) -> Event | None:
+        """What this watcher sees of a change, if anything."""
+        if change.revision <= self._after or (self._namespace and change.key.namespace != self._namespace):
+            return None
+        return change.event(self._selector)
+
+    def offer(self, change: Change) -> None:
+        """Called by the store with every change."""
+        event = None if self.closed or self._cut_off else self.select(change)
+        if event is None:
+            return
+        self._events.append(event)
+        if len(self._events) > self._limit:
+            self.cut_off(expired(f"the watcher was too slow: more than {self._limit} events were waiting for it"))
+        self._wake()
+
+    def cut_off(self, why: StatusError) -> None:
+        """Keep nothing; the watcher will know, when it comes to take, that it has missed something."""
+        self._events = []
+        self._cut_off = why
+
+    def end(self, why: StatusError) -> None:
+        """Cut it off, and have the watcher come to take that."""
+        self.cut_off(why)
+        self._wake()
+
+    def take(self) -> list[Event]:
+        """Everything that has happened since the last call; raises 410 once something was missed."""
+        if self._cut_off:
+            raise self._cut_off
+        events, self._events = self._events, []
+        return events
+
+    def close(self) -> None:
+        """Hear of nothing any more."""
+        self.closed = True
+
+
+class Table:
+    """Rows by key. It knows nothing of the API's rules: those are the store's."""
+
+    def __init__(self, kind: Kind, history_limit: int, watch_limit: int) -> None:
+        self.kind = kind
+        self.rows: dict[Key, Version] = {}
+        self.history = History(history_limit)
+        self._watch_limit = watch_limit
+        self._subscriptions: list[Subscription] = []
+
+    def read(self, key: Key) -> Object:
+        """The object, or 404."""
+        if key not in self.rows:
+            raise not_found(self.kind.resource, key.name)
+        return self.rows[key].object()
+
+    def put(self, key: Key, obj: Object, revision: int) -> Object:
+        """Store a new version, and return it."""
+        new = Version.of(self.kind, obj, revision)
+        self._record(Change(key, revision, self.rows.get(key), new))
+        self.rows[key] = new
+        return new.object()
+
+    def remove(self, key: Key, revision: int) -> None:
+        """Forget the object; its last version stays in the history."""
+        self._record(Change(key, revision, self.rows.pop(key), None))
+
+    def selected(self, selector: Selector, namespace: str, revision: int) -> list[tuple[Key, Version]]:
+        """The rows of a namespace (empty: of all), in order, as they were at that revision; 410 if it is forgotten."""
+        rows: dict[Key, Version | None] = dict(self.rows)
+        for change in self.history.since(revision):
+            rows[change.key] = change.old
+        return sorted(
+            (key, row)
+            for key, row in rows.items()
+            if row and (not namespace or key.namespace == namespace) and selector.matches(row.labels, row.fields)
+        )
+
+    def watch(
+        self, selector: Selector, namespace: str, after: int, revision: int, wake: Callable[[], None]
+    ) -> Subscription:
+        """Everything that changes after a revision; with 0, first what is there now."""
+        subscription = Subscription(selector, namespace, after, self._watch_limit, wake)
+        try:
+            if after:
+                seen = [subscription.select(change) for change in reversed(self.history.since(after))]
+                subscription.start(event for event in seen if event)
+            else:
+                rows = self.selected(selector, namespace, revision)
+                subscription.start(Event("ADDED", row.text) for _, row in rows)
+        except StatusError as too_old:
+            subscription.cut_off(too_old)
+        self._subscriptions = [one for one in self._subscriptions if not one.closed]
+        self._subscriptions.append(subscription)
+        return subscription
+
+    def cut_off(self, reason: StatusError) -> None:
+        """Every watch ends so."""
+        for subscription in self._subscriptions:
+            if not subscription.closed:
+                subscription.end(reason)
+
+    def _record(self, change: Change) -> None:
+        self.history.add(change)
+        for subscription in self._subscriptions:
+            subscription.offer(change)

@@ -6,11 +6,10 @@ import base64
 import json
 from typing import Any
 
-from pp_hostd.embedded.history import Key
+from pp_hostd.embedded.history import Key, Table
 from pp_hostd.embedded.kinds import Kind, Object
 from pp_hostd.embedded.selectors import Selector, parse_fields, parse_labels
 from pp_hostd.embedded.status import Cause, StatusError, bad_request, expired, invalid, too_large_version
-from pp_hostd.embedded.table import Table
 from pp_hostd.frozen import frozen
 
 _ANY_REVISION = -1

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from pp_hostd.embedded.kinds import Kind
 from pp_hostd.embedded.status import StatusError, bad_request
-from pp_hostd.embedded.syntax import key_fault, label_value_fault
+from pp_hostd.embedded.validation import key_fault, label_value_fault
 from pp_hostd.frozen import frozen
 
 _TOKEN = re.compile(r"\s*(==|!=|[=!(),]|[^\s=!(),]+)")

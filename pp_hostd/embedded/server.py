@@ -1,23 +1,165 @@
-"""The API on a socket: HTTP/1.1 over TLS, one asyncio protocol a connection, no task and no wait that has no end.
-
-Every answer but a watch is computed at once, since the store is in memory. Bounded are the head and the body of a
-request, the time that it takes to arrive, the time between two, and what is kept for a watcher that does not read.
-"""
+"""The API on a socket: HTTP/1.1 over TLS, one asyncio protocol a connection, and watches on their way to clients."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import ssl
+from abc import abstractmethod
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Callable, cast
 
 import h11
 
 from pp_hostd.embedded.api import Api, Reply, Request, Stream
+from pp_hostd.embedded.history import Event
 from pp_hostd.embedded.status import StatusError
-from pp_hostd.embedded.tls import TlsProtocol
-from pp_hostd.embedded.watching import Watching
+from pp_hostd.embedded.store import Store
+from pp_hostd.errors import UserError
+
+_CHUNK_BYTES = 65536
+_HINT = "They must be readable PEM files, and the key that of the certificate."
+
+
+class TlsProtocol(asyncio.Protocol):
+    """One connection; subclasses see and send plain bytes."""
+
+    def __init__(self, tls_context: ssl.SSLContext) -> None:
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = tls_context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._shaken = False
+        self.hung_up = False
+
+    @abstractmethod
+    def plain_received(self, data: bytes) -> None:
+        """The client has sent something."""
+
+    def send(self, data: bytes) -> None:
+        """Encrypt and send."""
+        self.tls.write(data)
+        self._flush()
+
+    def hang_up(self) -> None:
+        """Send nothing more, and drop what still comes until the client leaves: a reset could overtake the answer."""
+        self.hung_up = True
+        self.transport.write_eof()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self.hung_up:
+            return
+        self._incoming.write(data)
+        try:
+            if not self._shaken:
+                self.tls.do_handshake()
+                self._shaken = True
+            while not (self.hung_up or self.transport.is_closing()):
+                plain = self.tls.read(_CHUNK_BYTES)
+                if not plain:
+                    self.transport.close()  # the client has said goodbye
+                    return
+                self.plain_received(plain)
+        except ssl.SSLWantReadError:
+            self._flush()
+        except ssl.SSLError:
+            self._flush()  # the alert that says why
+            self.transport.close()
+
+    def eof_received(self) -> None:
+        self.transport.abort()
+
+    def _flush(self) -> None:
+        self.transport.write(self._outgoing.read())
+
+
+def tls_context(cert: str, key: str, client_ca: str) -> ssl.SSLContext:
+    """What the server presents, and whom it trusts: clients have a certificate of that authority, or none."""
+    tls_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls_context.verify_mode = ssl.CERT_OPTIONAL
+    try:
+        tls_context.load_cert_chain(cert, key)
+    except OSError as error:
+        raise UserError(f"certificate {cert} and key {key} cannot be used: {error}", _HINT) from None
+    try:
+        tls_context.load_verify_locations(client_ca)
+    except OSError as error:
+        raise UserError(f"the clients' authority {client_ca} cannot be used: {error}", _HINT) from None
+    return tls_context
+
+
+BOOKMARK_SECONDS = 60
+
+
+class Watching:
+    """Events as they come, bookmarks in between, an end by the clock."""
+
+    def __init__(self, store: Store, send: Callable[..., None], finished: Callable[[], None]) -> None:
+        """`send` writes parts of an answer; `finished` is called after the last one."""
+        self._store = store
+        self._send_parts = send
+        self._finished = finished
+        self._timers: list[asyncio.TimerHandle] = []
+        self._awake = False
+        self.paused = False
+
+    def start(self, stream: Stream) -> None:
+        """Send the head of the answer and what there is to tell already."""
+        self._stream = stream
+        headers = [("content-type", "application/json"), ("cache-control", "no-cache, private")]
+        self._send_parts(h11.Response(status_code=200, headers=headers))
+        self._timers = [asyncio.get_running_loop().call_later(stream.timeout_seconds, self._finish)]
+        if stream.bookmarks:
+            # As the real one: regularly, and shortly before the end, so that a resumed watch has little to catch up.
+            self._bookmark_later(min(BOOKMARK_SECONDS, max(stream.timeout_seconds - 2, 1)))
+        self.pump()
+
+    def stop(self) -> None:
+        """The client is gone."""
+        self._stream.subscription.close()
+        for timer in self._timers:
+            timer.cancel()
+
+    def wake(self) -> None:
+        """There is something to take. Once for all that happens before the loop comes round."""
+        if not self._awake:
+            self._awake = True
+            asyncio.get_running_loop().call_soon(self.pump)
+
+    def pump(self) -> None:
+        """Send what there is, unless the client does not keep up."""
+        self._awake = False
+        if self.paused or self._stream.subscription.closed:
+            return
+        try:
+            self._send(self._stream.subscription.take())
+        except StatusError as cut_off:
+            self._send([Event("ERROR", json.dumps(cut_off.body()))])
+            self._finish()
+
+    def _send(self, events: list[Event]) -> None:
+        if events:
+            lines = "".join(f'{{"type":"{event.type}","object":{event.text}}}\n' for event in events)
+            self._send_parts(h11.Data(lines.encode()))
+
+    def _bookmark_later(self, seconds: float) -> None:
+        self._timers[1:] = [asyncio.get_running_loop().call_later(seconds, self._bookmark, seconds)]
+
+    def _bookmark(self, seconds: float) -> None:
+        self.pump()
+        if self._stream.subscription.closed:
+            return
+        if not self.paused:
+            self._send([self._store.bookmark(self._stream.resource)])
+        self._bookmark_later(seconds)
+
+    def _finish(self) -> None:
+        self.stop()
+        self._send_parts(h11.EndOfMessage())
+        self._finished()
+
 
 HEAD_LIMIT = 32 * 1024
 BODY_LIMIT = 3 * 1024 * 1024

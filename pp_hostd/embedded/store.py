@@ -16,16 +16,27 @@ from collections.abc import Mapping
 from typing import Any, Callable
 
 from pp_hostd.embedded import lifecycle, paging, validation
-from pp_hostd.embedded import preconditions as pre
-from pp_hostd.embedded.history import Event, Key, Version, to_text
+from pp_hostd.embedded import validation as pre
+from pp_hostd.embedded.history import Event, Key, Subscription, Table, Version, to_text
 from pp_hostd.embedded.kinds import KINDS, Object
 from pp_hostd.embedded.lifecycle import DeleteOptions
-from pp_hostd.embedded.merge_patch import merge_patch
 from pp_hostd.embedded.paging import Query
 from pp_hostd.embedded.status import Cause, already_exists, bad_request, expired, forbidden, server_error, success
-from pp_hostd.embedded.subscription import Subscription
-from pp_hostd.embedded.table import Table
 from pp_hostd.kube.resources import NAMESPACES, PODS, Resource
+
+
+def merge_patch(target: Any, patch: Any) -> Any:
+    """The target changed by the patch: null removes, objects merge, everything else replaces."""
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = merge_patch(merged.get(key), value)
+    return merged
+
 
 FIRST_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 _UNDELETABLE = ("default", "kube-public", "kube-system")

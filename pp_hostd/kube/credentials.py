@@ -11,7 +11,7 @@ from pp_hostd.errors import UserError
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.certificate import Certificate, parse_certificate
 from pp_hostd.kube.kubeconfig import Kubeconfig, KubeconfigError, Material
-from pp_hostd.model.identities import enrolment
+from pp_hostd.model.keys import enrolment
 from pp_hostd.model.renewal import Life
 
 Signature = tuple[tuple[int, ...], ...]

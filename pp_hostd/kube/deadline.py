@@ -29,7 +29,7 @@ class Deadline:
         return max(0.0, self._at - self._loop.time())
 
     def __enter__(self) -> Deadline:
-        self._task: Any = cast(Any, asyncio.current_task())  # uncancel() and cancelling() came with Python 3.11
+        self._task: Any = cast("Any", asyncio.current_task())  # uncancel() and cancelling() came with Python 3.11
         self._cancelled_before = self._task.cancelling() if sys.version_info >= (3, 11) else 0
         self._timer = self._loop.call_at(self._at, self._expire)
         return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Written
 
 
 class Outcome(enum.Enum):

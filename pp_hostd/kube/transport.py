@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Callable, TypeVar
 
@@ -13,17 +14,59 @@ import h11
 
 from pp_hostd import __version__
 from pp_hostd.frozen import frozen
-from pp_hostd.kube import failure
 from pp_hostd.kube.backoff import Rest, Unanswered
 from pp_hostd.kube.certificate import Certificate
-from pp_hostd.kube.connection import Connection, Head
+from pp_hostd.kube.child import answer_of
+from pp_hostd.kube.connection import Connection, Head, Stream, from_exception, from_reply
 from pp_hostd.kube.credentials import Credentials, Identity
 from pp_hostd.kube.deadline import Deadline, TimedOut
 from pp_hostd.kube.kubeconfig import Kubeconfig
 from pp_hostd.kube.outcome import ApiError, Garbage, Outcome, is_missing
-from pp_hostd.kube.resolve import Resolver
-from pp_hostd.kube.stream import Stream
-from pp_hostd.model.endpoint import Endpoint
+from pp_hostd.model.endpoint import Endpoint, is_address
+
+FRESH_SECONDS = 60.0
+MAX_ANSWER_BYTES = 65536
+CHILD = """
+import socket, sys
+found = socket.getaddrinfo(sys.argv[1], None, type=socket.SOCK_STREAM)
+print("\\n".join(dict.fromkeys(entry[4][0] for entry in found)))
+"""
+COMMAND = (sys.executable, "-I", "-S", "-c", CHILD)
+
+
+class Resolver:
+    """Remembers the last good answer for each name, and uses it when no better one can be had in time."""
+
+    def __init__(self, command: Sequence[str] = COMMAND) -> None:
+        """`command` gets the name as its last argument and prints one address a line."""
+        self._command = command
+        self._known: dict[str, tuple[float, list[str]]] = {}
+
+    async def addresses(self, host: str, deadline_seconds: float) -> list[str]:
+        """The addresses of `host`, or an OSError that says why there are none."""
+        if is_address(host):
+            return [host]
+        now = asyncio.get_running_loop().time()
+        asked_at, last_good = self._known.get(host, (0.0, []))
+        if last_good and now - asked_at < FRESH_SECONDS:
+            return last_good
+        try:
+            found = await _ask_child([*self._command, host], deadline_seconds)
+        except (OSError, TimedOut) as error:
+            if last_good:
+                return last_good
+            raise OSError(f"the host name {host} can't be resolved ({str(error) or 'no answer in time'})") from None
+        self._known[host] = (now, found)
+        return found
+
+
+async def _ask_child(command: list[str], deadline_seconds: float) -> list[str]:
+    answer = await answer_of(command, deadline_seconds, MAX_ANSWER_BYTES)
+    found = [line for line in answer.decode("ascii", "replace").split("\n") if is_address(line)]
+    if not found:
+        raise OSError("no such name")
+    return found
+
 
 T = TypeVar("T")
 
@@ -180,14 +223,14 @@ class Transport:
         return failed
 
     def _named(self, request: Request, attempt: _Attempt, error: Exception) -> ApiError:
-        outcome, detail = failure.from_exception(error)
+        outcome, detail = from_exception(error)
         sent = attempt.connection is not None and attempt.connection.request_sent
         sentence = f"{request.what}: {outcome.value} ({attempt.where}: {detail})"
         return ApiError(outcome, sentence, may_be_done=request.write and sent)
 
     def _check(self, request: Request, connection: Connection, head: Head, body: bytes) -> None:
         if not 200 <= head.status < 300:
-            raise failure.from_reply(head, body, request.what, connection.endpoint.url, write=request.write)
+            raise from_reply(head, body, request.what, connection.endpoint.url, write=request.write)
 
     async def _begin(self, attempt: _Attempt, request: Request, deadline: Deadline) -> tuple[Connection, Head]:
         identity = self._credentials.current()
@@ -259,7 +302,7 @@ class Transport:
                     name = self._server_name or endpoint.host
                     stream = await Stream.connect(address, endpoint.port, identity.context, name)
             except WIRE_ERRORS as error:
-                outcome, detail = failure.from_exception(error)
+                outcome, detail = from_exception(error)
                 refusals.append((outcome, f"{attempt.where}: {detail}"))
             else:
                 self._turn = max(self._turn, attempt.turn)

@@ -13,9 +13,8 @@ from typing import Any, Union
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.backoff import Backoff
 from pp_hostd.kube.client import ApiClient, Keep, decode, selection, whole
-from pp_hostd.kube.connection import Connection
+from pp_hostd.kube.connection import Connection, from_exception, quoted
 from pp_hostd.kube.deadline import Deadline, TimedOut
-from pp_hostd.kube.failure import from_exception, quoted
 from pp_hostd.kube.outcome import ApiError, Garbage, Outcome
 from pp_hostd.kube.resources import Resource
 from pp_hostd.kube.transport import WIRE_ERRORS

@@ -1,4 +1,4 @@
-"""The child process of `yaml_document`: reads YAML from its input and answers in JSON. It loads as little as it can."""
+"""The child process of `kubeconfig`: reads YAML from its input and answers in JSON. It loads as little as it can."""
 
 from __future__ import annotations
 

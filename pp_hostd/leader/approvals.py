@@ -8,7 +8,7 @@ from typing import Callable
 
 from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.outcome import ApiError, is_unserved
-from pp_hostd.kube.signing_request import REQUESTS, approval, is_decided, parse_renewal
+from pp_hostd.kube.renewing import REQUESTS, approval, is_decided, parse_renewal
 from pp_hostd.model.renewal import SIGNER, refusal, requests_of
 from pp_hostd.service.journal import Journal, Message, Priority
 

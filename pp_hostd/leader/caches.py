@@ -13,9 +13,14 @@ from pp_hostd.leader.steps.api import Json
 from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.keys import FREED
 from pp_hostd.model.machine import Machine, parse_machine
-from pp_hostd.model.machine_details import NO_HOST, HostReference, MachineDetails, parse_machine_details
+from pp_hostd.model.machine_details import (
+    NO_HOST,
+    HostReference,
+    MachineDetails,
+    parse_cluster_pause,
+    parse_machine_details,
+)
 from pp_hostd.model.observed import MachineSeen, NodeSeen, parse_node_seen
-from pp_hostd.model.owners_wish import parse_cluster_pause
 from pp_hostd.model.promise import promise_in
 from pp_hostd.model.record import NAME, OPAQUE, Fields, Unreadable, read
 

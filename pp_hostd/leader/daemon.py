@@ -15,18 +15,16 @@ from functools import partial
 from pp_hostd import config
 from pp_hostd.files import handed_over
 from pp_hostd.kube.client import ApiClient
-from pp_hostd.kube.following import Following
 from pp_hostd.kube.kubeconfig import Kubeconfig, load, load_aside
-from pp_hostd.kube.renewing import RENEWED, Renewing, write_at_once
+from pp_hostd.kube.renewing import RENEWED, Following, Renewing, write_at_once
 from pp_hostd.leader.election import Election
 from pp_hostd.leader.leader_term import LeaderTerm
 from pp_hostd.model.settings import Settings
-from pp_hostd.peers.keys import keyring_of
-from pp_hostd.service.ending import end
+from pp_hostd.peers.signing import keyring_of
 from pp_hostd.service.expiry import ExpiryNotice
 from pp_hostd.service.http_port import HttpPort
 from pp_hostd.service.journal import Journal, Message, Priority
-from pp_hostd.service.listening import serve
+from pp_hostd.service.listening import end, serve
 from pp_hostd.service.metric import Metric
 from pp_hostd.service.metrics_server import Health, MetricsServer
 from pp_hostd.service.notify import Notify

@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Callable, Protocol
 
 from pp_hostd.leader.node_memory import NextAction, Term
-from pp_hostd.leader.plan.allowance import Allowance
 from pp_hostd.leader.plan.plan import plan
 from pp_hostd.leader.plan.roster import next_roster
+from pp_hostd.leader.plan.valves import Allowance
 from pp_hostd.leader.registry import REGISTRY, Registry
-from pp_hostd.leader.steps.config_maps import WriteRoster
+from pp_hostd.leader.steps.own_objects import WriteRoster
 from pp_hostd.leader.steps.port import LeaderStep, StepEnded, StepNews
 from pp_hostd.model.condemnation import Draw
 from pp_hostd.model.observed import Observed

@@ -1,4 +1,4 @@
-"""Campaigns for the leaders' Lease, renews it and gives it up; model/candidacy.py decides, this talks to the API."""
+"""Campaigns for the leaders' Lease, renews it and gives it up; model/lease.py decides, this talks to the API."""
 
 from __future__ import annotations
 
@@ -13,8 +13,17 @@ from pp_hostd.kube.deadline import Deadline, TimedOut
 from pp_hostd.kube.outcome import ApiError, Outcome
 from pp_hostd.kube.resources import LEASES
 from pp_hostd.model.keys import NAMESPACE
-from pp_hostd.model.lease import LEASE, given_up_spec, parse_lease, renewed_spec, taken_spec, unheld_spec
-from pp_hostd.model.lease_rules import NEVER, Candidacy, Exchange
+from pp_hostd.model.lease import (
+    LEASE,
+    NEVER,
+    Candidacy,
+    LeaseExchange,
+    given_up_spec,
+    parse_lease,
+    renewed_spec,
+    taken_spec,
+    unheld_spec,
+)
 from pp_hostd.model.record import Unreadable
 
 
@@ -95,7 +104,7 @@ class Election:
         timer.cancel()
         self._wake.clear()
 
-    async def _exchange(self, exchange: Exchange, sent_at: float) -> None:
+    async def _exchange(self, exchange: LeaseExchange, sent_at: float) -> None:
         try:
             with Deadline(self._candidacy.exchange_seconds(sent_at)):
                 lease = parse_lease(await self._request(exchange))
@@ -109,30 +118,30 @@ class Election:
             self._failed(exchange, Outcome.GARBAGE, f"{exchange.value} {_NAME}: {lease}")
             return
         self.trouble = ""
-        if exchange in (Exchange.TAKE, Exchange.RENEW):
+        if exchange in (LeaseExchange.TAKE, LeaseExchange.RENEW):
             self._candidacy = self._candidacy.held(exchange, lease, sent_at, self._clock())
         else:
             self._candidacy = self._candidacy.saw(lease, self._clock())
 
-    def _failed(self, exchange: Exchange, outcome: Outcome, sentence: str) -> None:
-        if exchange is Exchange.LOOK and outcome is Outcome.NOT_FOUND:
+    def _failed(self, exchange: LeaseExchange, outcome: Outcome, sentence: str) -> None:
+        if exchange is LeaseExchange.LOOK and outcome is Outcome.NOT_FOUND:
             self._candidacy = self._candidacy.saw(None, self._clock())
             return
         overtaken = outcome in (Outcome.CONFLICT, Outcome.NOT_FOUND)
         self._candidacy = self._candidacy.failed(exchange, self._clock(), overtaken=overtaken)
         self.trouble = sentence
 
-    async def _request(self, exchange: Exchange) -> Json:
+    async def _request(self, exchange: LeaseExchange) -> Json:
         lease, duration_seconds = self._candidacy.lease, self._candidacy.duration_seconds
-        if exchange is Exchange.LOOK:
+        if exchange is LeaseExchange.LOOK:
             return await self._client.get(LEASES, LEASE, namespace=NAMESPACE)
         if lease is None:
             body = {"metadata": {"name": LEASE}, "spec": unheld_spec(duration_seconds)}
             return await self._client.create(LEASES, body, namespace=NAMESPACE)
         wallclock = datetime.now(timezone.utc)
-        if exchange is Exchange.TAKE:
+        if exchange is LeaseExchange.TAKE:
             spec = taken_spec(lease, self.identity, duration_seconds, wallclock)
-        elif exchange is Exchange.RENEW:
+        elif exchange is LeaseExchange.RENEW:
             spec = renewed_spec(self.identity, duration_seconds, wallclock)
         else:
             spec = given_up_spec(wallclock)

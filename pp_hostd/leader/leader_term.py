@@ -20,7 +20,7 @@ from pp_hostd.leader.object_faults import ObjectFaults
 from pp_hostd.leader.observe import Observer
 from pp_hostd.leader.progress_events import ProgressEvents
 from pp_hostd.leader.status_config_map import StatusConfigMap
-from pp_hostd.leader.steps.config_maps import WriteRoster
+from pp_hostd.leader.steps.own_objects import WriteRoster
 from pp_hostd.leader.steps.port import LeaderStep, StepEnded, StepNews
 from pp_hostd.model.condemnation import DICE, Draw
 from pp_hostd.model.leader_status import LeaderStatus
@@ -28,9 +28,9 @@ from pp_hostd.model.observed import Observed
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.settings import Settings
 from pp_hostd.peers.signing import Keyring
-from pp_hostd.service.ending import end
 from pp_hostd.service.expiry import sentence_about
 from pp_hostd.service.journal import Journal, Message, Priority
+from pp_hostd.service.listening import end
 from pp_hostd.service.metric import Metric
 
 HAND_OVER_AGAIN_SECONDS = 300.0

@@ -10,9 +10,9 @@ from typing import Callable
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.events import About
 from pp_hostd.kube.resources import NODES, Resource
+from pp_hostd.leader.interfaces import Requester
 from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.registry import REQUESTERS
-from pp_hostd.leader.requests.requester import Requester
 from pp_hostd.leader.steps.port import LeaderStep, OnlyReads
 from pp_hostd.model.leader_status import CourseTold, Told
 from pp_hostd.model.observed import Observed

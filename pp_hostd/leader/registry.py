@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pp_hostd.frozen import frozen
+from pp_hostd.leader.interfaces import Remedy, Requester
 from pp_hostd.leader.remedies.poison_pill import POISON_PILL
 from pp_hostd.leader.remedies.power_cycle import POWER_CYCLE
-from pp_hostd.leader.remedies.remedy import Remedy
 from pp_hostd.leader.requests.annotations import ANNOTATIONS
 from pp_hostd.leader.requests.remediation_objects import REMEDIATION_OBJECTS
-from pp_hostd.leader.requests.requester import Requester
 
 REMEDIES: tuple[Remedy, ...] = (POWER_CYCLE, POISON_PILL)
 """Where nobody names one, the leader takes the first that suits."""

@@ -6,8 +6,7 @@ import re
 from typing import Protocol, TypeVar
 
 from pp_hostd.frozen import frozen
-from pp_hostd.model.address import is_address
-from pp_hostd.model.endpoint import parse_endpoint
+from pp_hostd.model.endpoint import is_address, parse_endpoint
 from pp_hostd.model.record import Form
 
 _SHARE = re.compile("[0-9]{1,6}|(?:100|[0-9]{1,2})%")

@@ -12,7 +12,7 @@ from typing import Union
 from pp_hostd.frozen import frozen
 from pp_hostd.model.node import Node
 from pp_hostd.model.promise import AgentRecord, Armed, WatchdogKind, promise_in
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Written
 
 
 class Gate(enum.Enum):

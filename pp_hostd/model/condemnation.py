@@ -1,11 +1,4 @@
-"""Whether a machine is condemned: the annotations and the label on the Machine (or Node), read on the safe side.
-
-The rules hang on one question: is this machine *not* condemned (rule 1)? Only `NotRequested` and `Requested` say so.
-The request's annotation alone decides: without it, or with an empty one, nothing is condemned, whatever label and id
-still stand there. A value that is neither empty nor a time, or a time without an id, is `Unreadable`: it condemns
-nobody and acquits nobody. To an agent it is a failed read (rule 3) that clears no memory (rule 4); to the leader the id
-has lapsed (rule 9).
-"""
+"""Whether a machine is condemned, by its annotations and label, read on the safe side; or dead by a person's word."""
 
 from __future__ import annotations
 
@@ -15,7 +8,18 @@ from typing import Any, Union
 from pp_hostd.frozen import frozen
 from pp_hostd.model.keys import CONDEMNATION_ID, CONDEMNED, EXTERNAL_REMEDIATION
 from pp_hostd.model.moment import render_moment
-from pp_hostd.model.record import COUNT, Fields, Refused, Unreadable, read
+from pp_hostd.model.record import (
+    COUNT,
+    MAX_RECORD_CHARACTERS,
+    OPAQUE,
+    PROSE,
+    Fields,
+    Refused,
+    Unreadable,
+    document,
+    read,
+    render,
+)
 
 
 @frozen
@@ -105,3 +109,27 @@ def _condemnation(metadata: object) -> Condemnation:
 def _patch(request: str | None, last_id: int, *, condemned: bool) -> dict[str, Any]:
     annotations = {EXTERNAL_REMEDIATION: request, CONDEMNATION_ID: str(last_id) if last_id else None}
     return {"annotations": annotations, "labels": {CONDEMNED: "" if condemned else None}}
+
+
+@frozen
+class Confirmation:
+    """It speaks of the boot that the Node's record named then, None if there was no record: a host that has reported
+    another boot since was switched on again, and the word is void."""
+
+    who: str
+    when_wallclock: datetime
+    boot: str | None
+
+    def render(self) -> str:
+        return render({"who": self.who, "when": render_moment(self.when_wallclock), "boot": self.boot})
+
+
+def parse_confirmation(text: object) -> Confirmation | Unreadable:
+    """What the annotation says."""
+    return read("the confirmation", _confirmation, text)
+
+
+def _confirmation(text: object) -> Confirmation:
+    fields = document(text, MAX_RECORD_CHARACTERS)
+    boot = fields.text("boot", OPAQUE) if "boot" in fields else None
+    return Confirmation(fields.text("who", PROSE), fields.moment("when"), boot)

@@ -1,11 +1,20 @@
-"""An API server's URL in parts: settings and kubeconfigs are read by this, so both allow the same."""
+"""Addresses of peers and URLs of API servers: settings and kubeconfigs allow the same, since both are read by this."""
 
 from __future__ import annotations
 
 import re
+from ipaddress import ip_address
 
 from pp_hostd.frozen import frozen
-from pp_hostd.model.address import is_address
+
+
+def is_address(text: object) -> bool:
+    """Whether this is an IPv4 or IPv6 literal. One with a zone (`fe80::1%eth0`) means nothing on another host."""
+    try:
+        return isinstance(text, str) and "%" not in text and bool(ip_address(text))
+    except ValueError:
+        return False
+
 
 # Only https: over anything else an answer proves nothing.
 _URL = re.compile(

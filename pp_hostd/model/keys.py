@@ -1,6 +1,8 @@
-"""The names that pp-hostd has in the cluster: namespace, annotations, labels, taints, ConfigMaps."""
+"""The names that pp-hostd has in the cluster: namespace, annotations, labels, taints, ConfigMaps, users and groups."""
 
 from __future__ import annotations
+
+import enum
 
 NAMESPACE = "pp-hostd"
 PREFIX = "pp-hostd.io/"
@@ -67,3 +69,31 @@ def backup_name(node: str) -> str:
 def is_ours(key: str) -> bool:
     """Whether an annotation, label or taint speaks of pp-hostd's own work, and so is never restored (rule 12)."""
     return key.startswith(PREFIX) or key == EXTERNAL_REMEDIATION
+
+
+LEADER_USER = "pp-hostd:leader"
+LEADERS = "pp-hostd:leaders"
+AGENTS = "pp-hostd:agents"
+NODES_GROUP = "system:nodes"
+NODE_USER = "system:node:"
+"""With the node's name behind it: kubelets are called so, and so are agents, which gives them their own Node."""
+
+
+def enrolment(user: str) -> str:
+    """The command with which an administrator gives this user another certificate."""
+    node = user[len(NODE_USER) :] if user.startswith(NODE_USER) else "NODE"
+    return "pp-leader enroll --leader" if user == LEADER_USER else f"pp-leader enroll {node}"
+
+
+class AgentsUse(enum.Enum):
+    """Which credential the agents show."""
+
+    CERTIFICATE = "certificate"
+    """One of their own, in the group AGENTS."""
+    KUBELET = "kubelet"
+    """The kubelet's."""
+
+    @property
+    def group(self) -> str:
+        """The group that is given the agents' rights."""
+        return AGENTS if self is AgentsUse.CERTIFICATE else NODES_GROUP

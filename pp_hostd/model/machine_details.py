@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import enum
+
 from pp_hostd.frozen import frozen
-from pp_hostd.model.externally_remediated import LISTS, said_by
 from pp_hostd.model.keys import CLUSTER_NAME, FLOW, HOST, PAUSED_MACHINE, REQUESTED_BY, SKIP_REMEDIATION
 from pp_hostd.model.record import (
     HOST_NAME,
@@ -19,6 +20,35 @@ from pp_hostd.model.record import (
     read,
     render,
 )
+
+EXTERNALLY_REMEDIATED = "ExternallyRemediated"
+LISTS = (("conditions",), ("v1beta2", "conditions"), ("deprecated", "v1beta1", "conditions"))
+"""Where in the status of a Machine conditions are, by the version of its API."""
+
+
+class Remediated(enum.Enum):
+    """Status and reason of the condition; WITHDRAWN: there is none."""
+
+    AWAITED = "False/WaitingForRemediation"
+    SUCCEEDED = "True/Succeeded"
+    FAILED = "False/RemediationFailed"
+    WITHDRAWN = ""
+
+    def replaces(self, said: str) -> bool:
+        """Whether it is to stand in place of this. Of several objects for one Machine the one that helped counts."""
+        if self is Remediated.SUCCEEDED:
+            return said != Remediated.SUCCEEDED.value
+        if self is Remediated.AWAITED:
+            return said.startswith("True/")
+        return said == Remediated.AWAITED.value
+
+
+def said_by(condition: object) -> str | None:
+    """What such a condition says; None if it is another one."""
+    if not isinstance(condition, dict) or condition.get("type") != EXTERNALLY_REMEDIATED:
+        return None
+    return f"{condition.get('status')}/{condition.get('reason')}"
+
 
 _OPENSHIFT, _METAL3 = "baremetalhost:///", "metal3://"
 OWNER_REMEDIATED = "OwnerRemediated"
@@ -162,3 +192,28 @@ def _kept(metadata: Fields) -> str:
         return "it is a control-plane machine"
     owners = (Fields(owner, "an owner") for owner in metadata.elements("ownerReferences"))
     return "" if any(owner.anything("controller") is True for owner in owners) else "no controller owns it"
+
+
+def parse_cluster_pause(api_object: object) -> str | Unreadable:
+    """What pauses a Cluster of the API; empty if nothing does."""
+    return read("the Cluster", lambda source: _pause(Fields(source)), api_object)
+
+
+def _pause(cluster: Fields) -> str:
+    if PAUSED_MACHINE in cluster.section("metadata").section("annotations"):
+        return f"the annotation {PAUSED_MACHINE}"
+    return "spec.paused" if cluster.section("spec").anything("paused") else ""
+
+
+def wish_of_machine(subject: str, about: MachineDetails) -> str:
+    """Why its own marks hold the remedy back; empty if none."""
+    return f"Machine {subject} bears {about.paused}. To go on: remove that annotation" if about.paused else ""
+
+
+def wish_of_cluster(cluster: str, pause: str | Unreadable | None) -> str:
+    """Why its Cluster holds the remedy back; empty if it does not. `pause` is None if there is no such Cluster."""
+    if pause is None:
+        return f"whether Cluster {cluster} is paused is not known: there is none that can be read. Correct that"
+    if isinstance(pause, Unreadable):
+        return f"whether Cluster {cluster} is paused is not known: {pause}. Correct that"
+    return f"Cluster {cluster} is paused ({pause}). To go on: end that pause" if pause else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pp_hostd.frozen import frozen
-from pp_hostd.model.address import is_address
+from pp_hostd.model.endpoint import is_address
 from pp_hostd.model.keys import AGENT, CONDEMNED, FREEING
 from pp_hostd.model.promise import AgentRecord, parse_agent_record
 from pp_hostd.model.record import COUNT, NAME, OPAQUE, Fields, Unreadable, read

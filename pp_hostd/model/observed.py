@@ -9,7 +9,7 @@ from typing import TypeVar
 from pp_hostd.frozen import frozen
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.budget import Budget
-from pp_hostd.model.confirmation import Confirmation, parse_confirmation
+from pp_hostd.model.condemnation import Confirmation, parse_confirmation
 from pp_hostd.model.control import Control
 from pp_hostd.model.keys import CONFIRMED_DEAD, CORDONED, FREED, OUT_OF_SERVICE, PAUSED_NODE, REPLACES, REQUESTED_AGAIN
 from pp_hostd.model.machine import Machine, machine_of_node

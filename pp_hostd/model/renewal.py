@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from pp_hostd.frozen import frozen
-from pp_hostd.model.identities import AGENTS, LEADER_USER, LEADERS, NODE_USER, NODES
+from pp_hostd.model.keys import AGENTS, LEADER_USER, LEADERS, NODE_USER, NODES_GROUP
 
 SIGNER = "kubernetes.io/kube-apiserver-client"
 """The one that signs for any groups but system:masters; the kubelets' own signer takes system:nodes alone."""
@@ -59,7 +59,7 @@ def own_groups(user: str) -> frozenset[str]:
     """The groups of this leader or agent; empty if it is none of ours. A kubelet's certificate has fewer."""
     if user == LEADER_USER:
         return frozenset({LEADERS})
-    return frozenset({NODES, AGENTS}) if user.startswith(NODE_USER) else frozenset()
+    return frozenset({NODES_GROUP, AGENTS}) if user.startswith(NODE_USER) else frozenset()
 
 
 @frozen

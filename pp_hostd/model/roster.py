@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from pp_hostd.frozen import frozen
-from pp_hostd.model.address import is_address
+from pp_hostd.model.endpoint import is_address
 from pp_hostd.model.record import (
     COUNT,
     MACHINE,

@@ -1,12 +1,22 @@
-"""The steps of an agent's plan: what it does next about its promise, its watchdog and its gate."""
+"""The steps of an agent's plan, about its promise, watchdog and gate; and the outcome of a conditional write."""
 
 from __future__ import annotations
 
+import enum
 from typing import Union
 
 from pp_hostd.frozen import frozen
 from pp_hostd.model.node import Node
 from pp_hostd.model.promise import AgentRecord
+
+
+class Written(enum.Enum):
+    """The outcome of a conditional write."""
+
+    DONE = "done"
+    CONFLICT = "conflict"
+    NOT_DONE = "not done"
+    UNKNOWN = "unknown"
 
 
 @frozen

@@ -11,7 +11,7 @@ from pp_hostd.kube.certificate import Certificate
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.events import About, Events
 from pp_hostd.kube.resources import NODES
-from pp_hostd.model.identities import enrolment
+from pp_hostd.model.keys import enrolment
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.renewal import Life
 from pp_hostd.service.journal import Journal, Message, Priority

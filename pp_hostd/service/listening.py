@@ -1,10 +1,10 @@
-"""Keeping a listener up: tried until it listens, and closed once it is no longer wanted."""
+"""Keeping a listener up until it is no longer wanted, and ending tasks that would go on for ever."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
-from typing import Callable
+from collections.abc import Awaitable, Iterable
+from typing import Any, Callable
 
 from pp_hostd.errors import UserError
 
@@ -29,3 +29,17 @@ async def serve(
         await asyncio.get_running_loop().create_future()
     finally:
         await close()
+
+
+CANCEL_AGAIN_SECONDS = 1.0
+
+
+async def end(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Cancel them until all have ended: before Python 3.11 a deadline may take a cancellation for its own."""
+    ending = tuple(tasks)
+    pending = set(ending)
+    while pending:
+        for task in pending:
+            task.cancel()
+        _, pending = await asyncio.wait(pending, timeout=CANCEL_AGAIN_SECONDS)
+    await asyncio.gather(*ending, return_exceptions=True)  # or asyncio would complain that nobody asked

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Callable, NamedTuple
 
-from pp_hostd.service.http_connection import Reply, Request
+from pp_hostd.service.http_port import Reply, Request
 from pp_hostd.service.metric import Metric, render
 
 METRICS_TYPE = b"text/plain; version=0.0.4; charset=utf-8"

@@ -27,8 +27,7 @@ from pp_hostd.model.boot_commitments import (
     WatchdogDisarmed,
 )
 from pp_hostd.model.condemnation import Condemned, NotCondemned
-from pp_hostd.model.evidence import LinkChanged, Read, WatchedCondemned
-from pp_hostd.model.host_context import HostContext
+from pp_hostd.model.evidence import HostContext, LinkChanged, Read, WatchedCondemned
 from pp_hostd.model.keys import CONDEMNED, NAMESPACE, ROSTER
 from pp_hostd.model.machine import Machine, parse_machine
 from pp_hostd.model.memory import Decision, Memory
@@ -37,12 +36,11 @@ from pp_hostd.model.promise import AgentRecord, Armed, Committed, WatchdogKind
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Electorate, Roster, parse_roster
 from pp_hostd.model.settings import Settings
+from pp_hostd.model.step import Written
 from pp_hostd.model.verdict import Verdict
-from pp_hostd.model.written import Written
-from pp_hostd.sim.api import Client, Failed, Json, Reply
+from pp_hostd.sim.api import Client, Failed, Json, Objects, Reply
 from pp_hostd.sim.feeding import Feeding
 from pp_hostd.sim.host import Boot, Host
-from pp_hostd.sim.objects import Objects
 from pp_hostd.sim.question import Answered, AskPeer, Question, ask
 from pp_hostd.sim.stream import Stream
 from pp_hostd.sim.truth import A_MOMENT, Truth

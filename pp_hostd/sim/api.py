@@ -1,7 +1,4 @@
-"""The cluster's API: one store, three servers before it, and a quorum without which nobody is answered.
-
-A request is carried out at one moment, if its server reaches a quorum then; whatever becomes of the answer.
-"""
+"""The cluster's API: one store, three servers before it, and a quorum without which nobody is answered."""
 
 from __future__ import annotations
 
@@ -15,12 +12,16 @@ from pp_hostd.embedded.lifecycle import DeleteOptions
 from pp_hostd.embedded.status import StatusError, no_such_path
 from pp_hostd.embedded.store import Saved, Store
 from pp_hostd.frozen import frozen
-from pp_hostd.kube.resources import Resource
-from pp_hostd.model.written import Written
+from pp_hostd.kube.resources import CONFIG_MAPS, NODES, Resource
+from pp_hostd.model.keys import AGENT, NAMESPACE, backup_name
+from pp_hostd.model.machine import parse_machine
+from pp_hostd.model.node import Node, parse_node
+from pp_hostd.model.promise import AgentRecord
+from pp_hostd.model.record import Unreadable
+from pp_hostd.model.step import Written
 from pp_hostd.sim.cluster import Cluster
 from pp_hostd.sim.network import Network
-from pp_hostd.sim.process import Process
-from pp_hostd.sim.time import Time
+from pp_hostd.sim.time import Process, Time
 
 Json = dict[str, Any]
 SERVERS = ("api-1", "api-2", "api-3")
@@ -49,7 +50,7 @@ Serve = Callable[[], Any]
 Done = Callable[[Reply], None]
 
 
-class Health(enum.Enum):
+class ServerHealth(enum.Enum):
     """How a server answers."""
 
     WELL = "well"
@@ -61,7 +62,7 @@ class Health(enum.Enum):
     """Some requests take seconds, some are refused."""
 
 
-_UP = (Health.WELL, Health.BROWN)
+_UP = (ServerHealth.WELL, ServerHealth.BROWN)
 
 
 class Api:
@@ -72,7 +73,7 @@ class Api:
         self._time, self._network, self._chance = time, network, chance
         uids = itertools.count(1)
         self.store = Store(lambda: EPOCH + time.now, lambda: f"uid-{next(uids)}", history_limit=100, watch_limit=1000)
-        self.health = dict.fromkeys(SERVERS, Health.WELL)
+        self.health = dict.fromkeys(SERVERS, ServerHealth.WELL)
         self.down: set[str] = set()
         """Servers that do not run, because their host or its kubelet does not."""
         self.refused: set[str] = set()
@@ -168,7 +169,7 @@ class Api:
 
     def is_dead(self, server: str) -> bool:
         """Whether it refuses connections."""
-        return self.health[server] is Health.DEAD or server in self.down
+        return self.health[server] is ServerHealth.DEAD or server in self.down
 
     def answers(self, server: str) -> bool:
         """Whether it can carry out anything now."""
@@ -185,7 +186,7 @@ class Api:
         self.requests += 1
         if self.is_dead(server):
             reply(Failed("connection refused", Written.NOT_DONE))
-        elif self.health[server] is Health.BROWN:
+        elif self.health[server] is ServerHealth.BROWN:
             self._in_brown_out(server, serve, reply)
         elif self.answers(server):
             reply(_served(serve))
@@ -265,3 +266,37 @@ class _Exchange:
         if not self._over:
             self._over = True
             self._client.process.do(partial(self._done, reply))
+
+
+class Objects:
+    """For the agent of this host."""
+
+    def __init__(self, client: Client, host: str) -> None:
+        self._client, self._host = client, host
+
+    def read(self, subject: str, done: Done, deadline_seconds: float) -> None:
+        """A machine."""
+        namespace, _, name = subject.rpartition("/")
+        serve = partial(self._client.api.found, parse_machine, self._client.api.cluster.kind, namespace, name)
+        self._client.call(serve, done, deadline_seconds)
+
+    def look(self, done: Done, deadline_seconds: float) -> None:
+        """Its Node, or, where there is none, whether there is a backup of it."""
+        self._client.call(self._serve_node, done, deadline_seconds)
+
+    def write(self, record: AgentRecord, node: Node, done: Done, deadline_seconds: float) -> None:
+        """State this on the Node as it was looked at."""
+        condition = {"uid": node.uid, "resourceVersion": node.resource_version}
+        patch = {"metadata": {**condition, "annotations": {AGENT: record.render()}}}
+
+        def serve() -> Node | Unreadable:
+            return parse_node(self._client.api.patch(NODES, "", node.name, patch))
+
+        self._client.call(serve, done, deadline_seconds)
+
+    def _serve_node(self) -> Node | Unreadable | bool:
+        api = self._client.api
+        if api.exists(NODES, "", self._host):
+            found: Node | Unreadable = api.found(parse_node, NODES, "", self._host)
+            return found
+        return api.exists(CONFIG_MAPS, NAMESPACE, backup_name(self._host))

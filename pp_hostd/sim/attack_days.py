@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pp_hostd.model.settings import Settings
 from pp_hostd.sim.cluster import Cluster
-from pp_hostd.sim.mutants_of_days import (
+from pp_hostd.sim.named_day import (
+    BEGIN,
     FINALIZERS_LATE,
     HELD_BY_ITSELF,
     IDS_RESTART,
     LABEL_CONDEMNS,
     LENGTHENED_UNPROMISED,
+    MINUTE,
     NEWS_RESETS,
     ONE_ACCUSER_CONDEMNS,
     OWN_READ_ONLY,
@@ -18,8 +20,10 @@ from pp_hostd.sim.mutants_of_days import (
     SHUTDOWN_WAITS,
     UNBUDGETED,
     VANISHED_CONDEMNS,
+    NamedDay,
+    Names,
+    everybody,
 )
-from pp_hostd.sim.named_day import BEGIN, MINUTE, NamedDay, Names, everybody
 from pp_hostd.sim.schedule import Trouble
 
 BUDGET = 3

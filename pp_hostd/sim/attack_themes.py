@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Callable
 
 from pp_hostd.sim.cluster import Cluster
-from pp_hostd.sim.kinds import Day, some_seconds
-from pp_hostd.sim.schedule import Trouble
+from pp_hostd.sim.schedule import Day, Trouble, some_seconds
 
 BUDGET = "1"
 """So few remediations may begin in an hour where the budget is the point: a day has time for two or three."""

@@ -17,7 +17,7 @@ from pp_hostd.model.node import Node, parse_node
 from pp_hostd.model.promise import Withdrawn
 from pp_hostd.sim.api import Json, as_it_is
 from pp_hostd.sim.filled import EPOCH_TIME, make_machine
-from pp_hostd.sim.health_check import NOT_READY_SECONDS
+from pp_hostd.sim.people import NOT_READY_SECONDS
 from pp_hostd.sim.question import Question
 from pp_hostd.sim.schedule import Trouble
 from pp_hostd.sim.world import World

@@ -9,11 +9,9 @@ from pp_hostd.agent.shutdown import POWER_OFF_SECONDS
 from pp_hostd.leader.requests.remediation_objects.remediation import METAL3, POISON_PILL
 from pp_hostd.sim.attack_themes import ATTACKS, attacked_cluster
 from pp_hostd.sim.cluster import Cluster
-from pp_hostd.sim.kinds import Day, any_trouble
 from pp_hostd.sim.play import hangs
-from pp_hostd.sim.power_themes import POWER_THEMES
-from pp_hostd.sim.schedule import CALM_SECONDS, END_AT, HEALED_AT, Schedule, Trouble
-from pp_hostd.sim.themes import THEMES
+from pp_hostd.sim.schedule import CALM_SECONDS, END_AT, HEALED_AT, Day, Schedule, Trouble, any_trouble
+from pp_hostd.sim.themes import POWER_THEMES, THEMES
 
 STRATEGIES = ("", "", "out-of-service", "resources")
 MACHINES = ("openshift", "openshift", "node", "cluster-api")

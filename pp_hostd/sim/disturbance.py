@@ -8,7 +8,7 @@ from pp_hostd.kube.resources import NODES
 from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.model.promise import Armed
-from pp_hostd.sim.api import SERVERS, Api, Health
+from pp_hostd.sim.api import SERVERS, Api, ServerHealth
 from pp_hostd.sim.filled import machine_of
 from pp_hostd.sim.host import Host
 from pp_hostd.sim.network import Network
@@ -96,7 +96,7 @@ class Disturbances:
         wrong_at = [self._network_changed_at, self._api_changed_at, *self._disturbed_until.values()]
         wrong_at.append(self._refused_until.get(name, 0.0))
         wrong_at += [self._time.now if host.boot is None else host.boot.since for host in self._hosts.values()]
-        well = all(health is Health.WELL for health in api.health.values())
+        well = all(health is ServerHealth.WELL for health in api.health.values())
         return well and max(wrong_at) + SETTLED_SECONDS < self._time.now
 
     def _machine_was_replaced(self, name: str) -> bool:

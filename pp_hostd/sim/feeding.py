@@ -7,8 +7,7 @@ from functools import partial
 from typing import Callable
 
 from pp_hostd.sim.host import Boot, Host
-from pp_hostd.sim.process import Process
-from pp_hostd.sim.time import Time
+from pp_hostd.sim.time import Process, Time
 from pp_hostd.sim.truth import A_MOMENT
 
 STALL_WITHIN_SECONDS = 6.0

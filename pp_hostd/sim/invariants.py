@@ -15,8 +15,7 @@ from pp_hostd.model.node import Node, parse_node
 from pp_hostd.model.record import Unreadable
 from pp_hostd.sim.api import SERVERS, Json, as_it_is
 from pp_hostd.sim.attacks import LIED_ID
-from pp_hostd.sim.host import MAX_DRIFT, MOST_BOOT_SECONDS, Host
-from pp_hostd.sim.kubelet import LOOK_SECONDS
+from pp_hostd.sim.host import LOOK_SECONDS, MAX_DRIFT, MOST_BOOT_SECONDS, Host
 from pp_hostd.sim.truth import A_MOMENT
 from pp_hostd.sim.world import World
 from pp_hostd.timing import dead_seconds

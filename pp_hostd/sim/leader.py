@@ -1,24 +1,215 @@
-"""A leader's process: it campaigns for the Lease by the real candidacy, and serves one term after the other."""
+"""A leader's process: it campaigns for the Lease by the real rules, and serves terms in which the real driver runs."""
 
 from __future__ import annotations
 
 import random
 from datetime import datetime, timezone
 from functools import partial
-from typing import Callable
+from typing import Callable, Protocol
 
+from pp_hostd.embedded.history import Event
+from pp_hostd.embedded.paging import Query
 from pp_hostd.kube.resources import LEASES
+from pp_hostd.leader.caches import Watch, is_later
+from pp_hostd.leader.driver import Driver
+from pp_hostd.leader.node_memory import NextAction
+from pp_hostd.leader.steps.api import ServedKinds, ServedMachines
+from pp_hostd.leader.steps.own_objects import WriteRoster
+from pp_hostd.leader.steps.port import Exchange, Kind, LeaderStep, Pace, Port, StepEnded, StepNews, outcome_of
+from pp_hostd.leader.watches import Watches
 from pp_hostd.model.condemnation import DICE, Draw
 from pp_hostd.model.keys import NAMESPACE
-from pp_hostd.model.lease import LEASE, Lease, given_up_spec, parse_lease, renewed_spec, taken_spec, unheld_spec
-from pp_hostd.model.lease_rules import Candidacy, Exchange
+from pp_hostd.model.lease import (
+    LEASE,
+    Candidacy,
+    Lease,
+    LeaseExchange,
+    given_up_spec,
+    parse_lease,
+    renewed_spec,
+    taken_spec,
+    unheld_spec,
+)
+from pp_hostd.model.observed import Observed
+from pp_hostd.model.roster import Member
 from pp_hostd.model.settings import Settings
-from pp_hostd.model.written import Written
-from pp_hostd.sim.api import EPOCH, Client, Failed, Reply
+from pp_hostd.model.step import Written
+from pp_hostd.sim.api import EPOCH, Client, Failed, Json, Reply
 from pp_hostd.sim.host import Host
-from pp_hostd.sim.leader_port import Freed
-from pp_hostd.sim.leader_term import LeaderTerm
-from pp_hostd.sim.question import AskPeer
+from pp_hostd.sim.leader_port import LOOK_SECONDS, Freed, SimulatedApi, Sleep, Started, Within, run
+from pp_hostd.sim.question import Asking, AskPeer
+from pp_hostd.sim.stream import Stream
+from pp_hostd.sim.time import Clock
+
+
+class Leadership(Protocol):
+    """What a term needs of the leader whose it is."""
+
+    settings: Settings
+    client: Client
+    ask_peer: AskPeer
+    frees: Callable[[str, Freed], None]
+    sends: Callable[[], None]
+    told: dict[str, str]
+    note: Callable[[str, str], None]
+    clock: Clock
+    host: str
+
+    def acting_until(self) -> float: ...
+    def wallclock(self) -> datetime: ...
+    def draw(self) -> Draw: ...
+    def resign(self) -> None: ...
+
+
+class LeaderTerm:
+    """One term: senses and hands of the driver."""
+
+    def __init__(self, leader: Leadership) -> None:
+        self._leader, self._client, self.clock = leader, leader.client, leader.clock
+        self._open = True
+        cluster = self._client.api.cluster
+        self._watches = Watches(cluster.machines, leader.settings)
+        self._news: list[StepNews] = []
+        self._due, self._wakes = False, 0
+        self._told: dict[str, str] = {}
+        self._api = SimulatedApi(self._client, leader.frees)
+        self._machines = ServedMachines(self._api, cluster.machines)
+        self._served = ServedKinds(self._api)
+        self._pace = Pace(leader.settings.leader.deletions_per_second)
+        self.driver = Driver(leader.settings, self, self, own_node=leader.host, clock=self.clock, draw=leader.draw)
+        for watch in self._watches.watches:
+            if not watch.unused:
+                self._follow(watch)
+
+    def close(self) -> None:
+        self._open = False
+
+    def _follow(self, watch: Watch) -> None:
+        def listed(items: list[Json]) -> None:
+            watch.show_all(map(watch.keep, items))
+            self._wake()
+
+        def changed(event: Event) -> None:
+            kept = watch.keep(event.object())
+            if event.type == "DELETED":
+                watch.show_gone(kept)
+            else:
+                watch.show(kept)
+            self._wake()
+
+        kind = self._client.api.cluster.served(watch.versions)
+        query = Query(watch.namespace or "", field_selector=watch.field_selector)
+        Stream(self._client, kind, query, listed, changed, self._is_open)
+
+    def _is_open(self) -> bool:
+        return self._open
+
+    async def shows(self, kind: Kind, name: str, version_before: str | None, deadline_seconds: float, /) -> bool:
+        until_at = self.clock() + deadline_seconds
+        while not is_later(self._watches.version(kind, name), version_before):
+            if self.clock() >= until_at:
+                return False
+            await self._sleep(LOOK_SECONDS)
+        return True
+
+    # Turns.
+
+    def _wake(self) -> None:
+        if not self._due and self._open and self._watches.ready:
+            self._due = True
+            self._client.process.later(0.0, self._turn)
+
+    def _turn(self) -> None:
+        self._due = False
+        if not self._open or self.clock() >= self._leader.acting_until():
+            return
+        due_at = self.driver.turn()
+        self._wakes += 1
+        alarm = partial(self._alarm, self._wakes)
+        at = max(self.clock.when(due_at), self._client.time.now + 0.001)
+        self._client.time.at(at, partial(self._client.process.do, alarm))
+
+    def _alarm(self, wakes: int) -> None:
+        if wakes == self._wakes:
+            self._wake()
+
+    # The driver's senses.
+
+    def observed(self) -> Observed:
+        return self._watches.observed
+
+    def take(self) -> list[StepNews]:
+        taken, self._news = self._news, []
+        return taken
+
+    def nodes_revision(self) -> int:
+        return self._watches.revision_of_nodes
+
+    # The driver's hands.
+
+    def show(self, next_actions: tuple[NextAction, ...]) -> None:
+        for next_action in next_actions:
+            if self._told.get(next_action.node) != next_action.sentence:
+                self._told[next_action.node] = self._leader.told[next_action.node] = next_action.sentence
+                self._leader.note(self._leader.host, f"{next_action.node}: {next_action.sentence}")
+
+    def write_roster(self, order: WriteRoster) -> None:
+        def ended(_: tuple[Written, str]) -> None:
+            self.driver.roster_ended()
+            self._wake()
+
+        self._run("", order, ended)
+
+    def start(self, node: str, step: LeaderStep) -> None:
+        def ended(outcome: tuple[Written, str]) -> None:
+            written, sentence = outcome
+            self._tell(StepEnded(node, step, written, self.clock(), sentence))
+
+        self._run(node, step, ended)
+
+    def _tell(self, news: StepNews) -> None:
+        if self._open:
+            self._news.append(news)
+            self._wake()
+
+    # Steps.
+
+    def _run(self, key: str, step: LeaderStep, ended: Callable[[tuple[Written, str]], None]) -> None:
+        run(outcome_of(step, self._port(key)), ended, self._is_open)
+
+    def _port(self, key: str) -> Port:
+        return Port(
+            key=key,
+            settings=self._leader.settings,
+            api=self._api,
+            machines=self._machines,
+            served=self._served,
+            watching=self,
+            pace=self._pace,
+            clock=self.clock,
+            wallclock=self._leader.wallclock,
+            acting_until=self._leader.acting_until,
+            within=self._within,
+            sleep=self._sleep,
+            ask_peers=self._ask_peers,
+            hand_over=self._hand_over,
+            tell=self._tell,
+        )
+
+    async def _within(self, seconds: float, exchange: Exchange) -> Json:
+        self._leader.sends()
+        return await Within(self._client, seconds, exchange)
+
+    async def _sleep(self, seconds: float) -> None:
+        await Sleep(self._client, seconds)
+
+    async def _ask_peers(self, node: str, subject: str, uid: str, peers: tuple[Member, ...]) -> None:
+        round_seconds = self._leader.settings.peers.round_seconds
+        ask = partial(Asking, self._client, self._leader.ask_peer, round_seconds, node, subject, uid, peers, self._tell)
+        await Started(ask)
+
+    async def _hand_over(self) -> None:
+        self._leader.resign()
 
 
 class Leader:
@@ -88,13 +279,13 @@ class Leader:
             self.note(self.host, "leads")
             self._leader_term = LeaderTerm(self)
 
-    def _exchange(self, exchange: Exchange, sent_at: float) -> None:
+    def _exchange(self, exchange: LeaseExchange, sent_at: float) -> None:
         wakes = self._wakes
 
         def ended(reply: Reply) -> None:
             if isinstance(reply, Failed):
                 self._failed(exchange, reply)
-            elif exchange in (Exchange.TAKE, Exchange.RENEW):
+            elif exchange in (LeaseExchange.TAKE, LeaseExchange.RENEW):
                 self.candidacy = self.candidacy.held(exchange, reply, sent_at, self.clock())
             else:
                 self.candidacy = self.candidacy.saw(reply, self.clock())
@@ -103,25 +294,25 @@ class Leader:
 
         self.client.call(partial(self._serve, exchange), ended, self.candidacy.exchange_seconds(sent_at))
 
-    def _failed(self, exchange: Exchange, failed: Failed) -> None:
-        if exchange is Exchange.LOOK and failed.missing:
+    def _failed(self, exchange: LeaseExchange, failed: Failed) -> None:
+        if exchange is LeaseExchange.LOOK and failed.missing:
             self.candidacy = self.candidacy.saw(None, self.clock())
         else:
             overtaken = failed.written is Written.CONFLICT
             self.candidacy = self.candidacy.failed(exchange, self.clock(), overtaken=overtaken)
 
-    def _serve(self, exchange: Exchange) -> Lease:
+    def _serve(self, exchange: LeaseExchange) -> Lease:
         api, lease, seconds = self.client.api, self.candidacy.lease, self.candidacy.duration_seconds
-        if exchange is Exchange.LOOK:
+        if exchange is LeaseExchange.LOOK:
             found: Lease = api.found(parse_lease, LEASES, NAMESPACE, LEASE)
             return found
         if lease is None:
             written = api.create(LEASES, NAMESPACE, {"metadata": {"name": LEASE}, "spec": unheld_spec(seconds)})
         else:
             wallclock = self.wallclock()
-            if exchange is Exchange.TAKE:
+            if exchange is LeaseExchange.TAKE:
                 spec = taken_spec(lease, self.candidacy.identity, seconds, wallclock)
-            elif exchange is Exchange.RENEW:
+            elif exchange is LeaseExchange.RENEW:
                 spec = renewed_spec(self.candidacy.identity, seconds, wallclock)
             else:
                 spec = given_up_spec(wallclock)

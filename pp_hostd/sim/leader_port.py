@@ -26,7 +26,7 @@ from pp_hostd.kube.resources import (
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.leader.steps.port import Exchange
 from pp_hostd.model.keys import FREEING, OUT_OF_SERVICE
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Written
 from pp_hostd.sim.api import Client, Failed, Reply, Serve, as_it_is
 
 CALL_SECONDS = 5.0

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pp_hostd.sim.attack_days import ATTACK_DAYS
 from pp_hostd.sim.mutants import mutant_called
-from pp_hostd.sim.mutants_of_days import LIFTED_ACCUSES, OUTAGE_CONDEMNS
-from pp_hostd.sim.named_day import BEGIN, HOUR, MINUTE, NamedDay, Names, everybody
+from pp_hostd.sim.named_day import BEGIN, HOUR, LIFTED_ACCUSES, MINUTE, OUTAGE_CONDEMNS, NamedDay, Names, everybody
 from pp_hostd.sim.schedule import Trouble
 from pp_hostd.sim.world import LEADERS
 

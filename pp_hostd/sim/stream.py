@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from pp_hostd.embedded.history import Event
+from pp_hostd.embedded.history import Event, Subscription
 from pp_hostd.embedded.paging import Query
 from pp_hostd.embedded.status import StatusError
-from pp_hostd.embedded.subscription import Subscription
 from pp_hostd.kube.resources import Resource
 from pp_hostd.sim.api import Client, Failed, Json, Reply
 

@@ -1,8 +1,9 @@
-"""Virtual time: what is to happen, in order, and the clocks of hosts that run a little too fast or too slow."""
+"""Virtual time: events in order, the clocks of hosts that run a little wrong, and processes that may hang."""
 
 from __future__ import annotations
 
 import heapq
+from functools import partial
 from typing import Callable
 
 MOST_AT_ONCE = 10_000
@@ -59,3 +60,51 @@ class Clock:
     def when(self, moment: float) -> float:
         """When, in true time, this clock shows that; a hair later, since floats are not exact."""
         return self._began + (moment - self._shown) / self._rate + 1e-6
+
+
+class Process:
+    """What reaches it is done at once, or when it goes on."""
+
+    def __init__(self, time: Time, clock: Clock) -> None:
+        self.alive = True
+        self.clock = clock
+        self._time = time
+        self._hangs_until = 0.0
+        self._backlog: list[Action] = []
+
+    def hang(self, seconds: float) -> None:
+        """As if stopped by a signal, or starved."""
+        until = self._time.now + seconds
+        if until > self._hangs_until:
+            self._hangs_until = until
+            self._time.at(until, self._go_on)
+
+    def hang_no_more(self) -> None:
+        self._hangs_until = min(self._hangs_until, self._time.now)
+        self._go_on()
+
+    @property
+    def hangs(self) -> bool:
+        return self.alive and self._time.now < self._hangs_until
+
+    def kill(self) -> None:
+        self.alive = False
+        self._backlog.clear()
+
+    def do(self, action: Action) -> None:
+        if not self.alive:
+            return
+        if self._time.now < self._hangs_until:
+            self._backlog.append(action)
+        else:
+            action()
+
+    def later(self, seconds: float, action: Action) -> None:
+        self._time.after(seconds, partial(self.do, action))
+
+    def _go_on(self) -> None:
+        if self._time.now < self._hangs_until:
+            return
+        backlog, self._backlog = self._backlog, []
+        for action in backlog:
+            self.do(action)

@@ -19,16 +19,13 @@ from pp_hostd.sim.bare_metal import Operator
 from pp_hostd.sim.cluster import PLAIN, Cluster
 from pp_hostd.sim.disturbance import Disturbances
 from pp_hostd.sim.filled import fill, machine_of
-from pp_hostd.sim.health_check import HealthCheck
-from pp_hostd.sim.host import Boot, Host
-from pp_hostd.sim.kubelet import Kubelet
+from pp_hostd.sim.host import Boot, Host, Kubelet
 from pp_hostd.sim.leader import Leader
 from pp_hostd.sim.leader_port import Freed
 from pp_hostd.sim.network import Network
-from pp_hostd.sim.people import People
-from pp_hostd.sim.process import Process
+from pp_hostd.sim.people import HealthCheck, People
 from pp_hostd.sim.question import Answered, Question
-from pp_hostd.sim.time import Time
+from pp_hostd.sim.time import Process, Time
 
 LEADERS = 3
 RESTART_SECONDS = 1.0

@@ -18,10 +18,10 @@ from pp_hostd.agent.act.gate import GateFiles
 from pp_hostd.agent.commands.maintenance import moment_of
 from pp_hostd.agent.control_socket import NAME
 from pp_hostd.agent.explain import explain
-from pp_hostd.agent.history import History
 from pp_hostd.agent.report import Extras
 from pp_hostd.agent.sense.boot import boot_id
 from pp_hostd.agent.state import RUN_DIRECTORY, StateFiles
+from pp_hostd.agent.verdict_report import History
 from pp_hostd.errors import UserError
 from pp_hostd.model.boot_commitments import Gate, Pending, WatchdogArmed
 from pp_hostd.model.control import Maintenance

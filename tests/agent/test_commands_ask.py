@@ -17,8 +17,8 @@ from pp_hostd.agent.state import StateFiles
 from pp_hostd.agent.witness import ReadOutcome, Witness
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.roster import Member, Roster
-from pp_hostd.peers.keys import load_keyring
 from pp_hostd.peers.message import MachineReference
+from pp_hostd.peers.signing import load_keyring
 from pp_hostd.service.http_port import HttpPort
 from tests.agent.command_line import daemon, make_host, run, run_json
 from tests.agent.values import GROUND, UID, judged

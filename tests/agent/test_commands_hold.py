@@ -8,7 +8,7 @@ import socket
 from pathlib import Path
 
 from pp_hostd.agent.act.gate import GateFiles
-from pp_hostd.agent.commands.hold import BY_HAND
+from pp_hostd.agent.commands.gate import BY_HAND
 from pp_hostd.agent.sense.boot import boot_id
 from pp_hostd.agent.state import RUN_DIRECTORY, StateFiles
 from pp_hostd.model.boot_commitments import Gate

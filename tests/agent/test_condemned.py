@@ -6,7 +6,7 @@ from typing import Callable
 
 import pytest
 
-from pp_hostd.agent.sense.condemned import CondemnedWatch
+from pp_hostd.agent.sense.cluster import CondemnedWatch
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.kubeconfig import Kubeconfig
 from pp_hostd.kube.resources import NODES

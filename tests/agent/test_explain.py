@@ -10,7 +10,7 @@ import pytest
 from pp_hostd.agent.explain import explain
 from pp_hostd.model.boot_commitments import BootCommitments, Gate, Pending
 from pp_hostd.model.control import Maintenance
-from pp_hostd.model.host_context import HostContext
+from pp_hostd.model.evidence import HostContext
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.memory import Decision, LastRead, Memory, Outage, Proof, Source
 from pp_hostd.model.promise import Withdrawn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pp_hostd.agent.history import MAX_LINES, History
+from pp_hostd.agent.verdict_report import MAX_LINES, History
 
 
 def test_changes_come_back_in_order_also_after_a_restart(tmp_path: Path) -> None:

@@ -10,18 +10,15 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from pp_hostd.agent.knock_server import CALL_BACK_SECONDS, MAX_AT_ONCE, MAX_PER_SECOND, KnockServer
-from pp_hostd.agent.peer_server import PeerServer
+from pp_hostd.agent.peer_server import CALL_BACK_SECONDS, MAX_KNOCKS, MAX_PER_SECOND, KnockServer, PeerServer
 from pp_hostd.agent.witness import Witness
 from pp_hostd.model.answer import Answer
 from pp_hostd.model.roster import Member
-from pp_hostd.peers.client import Silence, ask
+from pp_hostd.peers.client import Heard, Silence, ask, call_back, knock_at
 from pp_hostd.peers.knock import PATH, Knock
-from pp_hostd.peers.knocking import Heard, call_back, knock_at
 from pp_hostd.peers.message import Question
 from pp_hostd.peers.signing import Keyring
-from pp_hostd.service.http_connection import Request
-from pp_hostd.service.http_port import HttpPort
+from pp_hostd.service.http_port import HttpPort, Request
 from tests.peers.talk import ABOUT, KEYRING, Neighbour, healthy_read
 
 NOBODY_THERE = "127.0.0.77"
@@ -103,8 +100,8 @@ async def test_no_more_are_called_back_in_a_second_than_a_few() -> None:
 async def test_no_more_are_called_back_at_once_than_a_few() -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=16) as with_backlog:
         knocks = server("127.0.0.1", with_backlog.getsockname()[1])
-        replies = await asyncio.gather(*(knocks.respond(as_request()) for _ in range(MAX_AT_ONCE + 2)))
-    assert sorted(reply.status for reply in replies) == [200] * MAX_AT_ONCE + [429] * 2
+        replies = await asyncio.gather(*(knocks.respond(as_request()) for _ in range(MAX_KNOCKS + 2)))
+    assert sorted(reply.status for reply in replies) == [200] * MAX_KNOCKS + [429] * 2
 
 
 async def test_a_call_back_ends_in_time() -> None:

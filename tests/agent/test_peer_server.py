@@ -11,8 +11,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from pp_hostd.agent.fresh_reads import MAX_AT_ONCE, MAX_WAITING
-from pp_hostd.agent.peer_server import MAX_NONCES, PeerServer
+from pp_hostd.agent.peer_server import MAX_NONCES, MAX_READS, MAX_WAITING, PeerServer
 from pp_hostd.agent.witness import ReadOutcome, Unread, Witness
 from pp_hostd.model.answer import Answer, Health
 from pp_hostd.model.condemnation import Condemned, NotRequested
@@ -20,7 +19,7 @@ from pp_hostd.model.machine import Machine
 from pp_hostd.peers.client import Silence, ask
 from pp_hostd.peers.message import MachineReference, Question, Refusal
 from pp_hostd.peers.signing import UNSIGNED
-from pp_hostd.service.http_connection import Request
+from pp_hostd.service.http_port import Request
 from tests.peers.talk import (
     ABOUT,
     KEYRING,
@@ -189,12 +188,12 @@ async def test_an_acknowledgement_does_not_spoil_the_read_that_follows_it() -> N
 async def test_reads_at_once_and_waiting_are_bounded_and_the_rest_is_answered_at_once() -> None:
     api = SlowApi()
     server = server_of(api)
-    abouts = [replace(ABOUT, name=f"worker-{number}") for number in range(MAX_AT_ONCE + MAX_WAITING + 5)]
+    abouts = [replace(ABOUT, name=f"worker-{number}") for number in range(MAX_READS + MAX_WAITING + 5)]
     tasks = [asyncio.create_task(server.respond(as_request(about))) for about in abouts]
-    await api.until(MAX_AT_ONCE)
+    await api.until(MAX_READS)
     for _ in range(5):
         await asyncio.sleep(0)
-    assert len(api.begun) == MAX_AT_ONCE
+    assert len(api.begun) == MAX_READS
     done = [task for task in tasks if task.done()]
     assert len(done) == 5
     assert all(json.loads(task.result().body)["answer"] == "api-error" for task in done)
@@ -203,7 +202,7 @@ async def test_reads_at_once_and_waiting_are_bounded_and_the_rest_is_answered_at
             if not ending.done():
                 ending.set_result(Machine(about.namespace, about.name, about.uid, "1", NotRequested(0), None))
         await asyncio.sleep(0)
-    assert server.answers[Health.HEALTHY] == MAX_AT_ONCE + MAX_WAITING
+    assert server.answers[Health.HEALTHY] == MAX_READS + MAX_WAITING
 
 
 async def test_a_client_that_leaves_takes_no_answer_from_others() -> None:

@@ -17,8 +17,7 @@ from pp_hostd.model.answer import Answer
 from pp_hostd.peers.client import ask
 from pp_hostd.peers.message import MachineReference, Refusal
 from pp_hostd.peers.signing import Keyring
-from pp_hostd.service.http_connection import Parting, Reply, Request
-from pp_hostd.service.http_port import HttpPort, Limits
+from pp_hostd.service.http_port import HttpPort, Limits, Parting, Reply, Request
 from tests.peers.talk import (
     KEYRING,
     QUESTION,

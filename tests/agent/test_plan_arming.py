@@ -9,7 +9,7 @@ import pytest
 from pp_hostd.agent.binding import after
 from pp_hostd.agent.plan import FREEING, plan
 from pp_hostd.model.boot_commitments import BootCommitments, Gate, GateHeld, GateOpened, Look, StepFailed, WatchdogArmed
-from pp_hostd.model.host_context import HostContext
+from pp_hostd.model.evidence import HostContext
 from pp_hostd.model.memory import Decision, LastRead, Memory, Proof, Source
 from pp_hostd.model.node import Node
 from pp_hostd.model.promise import Armed, Committed, GateClosed, GateKind, WatchdogKind, Withdrawn

@@ -13,12 +13,11 @@ from pp_hostd.agent.plan import FREEING, LOOK_INTERVAL_SECONDS, plan
 from pp_hostd.agent.shutdown import POWER_OFF_SECONDS, is_last_feeding
 from pp_hostd.model.boot_commitments import BootCommitments, Gate, StepFailed
 from pp_hostd.model.control import Maintenance
-from pp_hostd.model.host_context import HostContext
+from pp_hostd.model.evidence import HostContext
 from pp_hostd.model.memory import Missing
 from pp_hostd.model.promise import AgentRecord, GateClosed, GateKind, WatchdogKind, Withdrawn
 from pp_hostd.model.settings import Settings
-from pp_hostd.model.step import Disarm, LookAtNode, OpenGate, Step, Store, Wait
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Disarm, LookAtNode, OpenGate, Step, Store, Wait, Written
 from tests.agent.test_plan_arming import CLOSED, GROUND, NOW, OLD_PROMISE, PROMISE, PROVEN, SETTINGS, booted, seen
 from tests.agent.test_plan_promise import PROMISED, stored
 from tests.agent.virtual_node import BOOT, HOST, MACHINE, WATCHDOG, electorate, node

@@ -22,8 +22,7 @@ from pp_hostd.model.memory import Memory, Standing
 from pp_hostd.model.promise import AgentRecord, Armed, GateClosed, Withdrawn
 from pp_hostd.model.roster import Electorate, Member, Roster
 from pp_hostd.model.settings import Settings
-from pp_hostd.model.step import Arm, LookAtNode, Store, Wait
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Arm, LookAtNode, Store, Wait, Written
 from tests.agent.test_plan_arming import CLOSED, GROUND, NOW, PROMISE, PROVEN, SETTINGS, booted, seen, step
 from tests.agent.virtual_node import BOOT, HOST, MACHINE, UID, WATCHDOG, electorate, node
 

@@ -7,7 +7,7 @@ from typing import Callable
 
 import pytest
 
-from pp_hostd.agent.act.promise import read_node, store
+from pp_hostd.agent.sense.cluster import read_node, store
 from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.kubeconfig import Kubeconfig
 from pp_hostd.kube.resources import CONFIG_MAPS, NODES
@@ -15,7 +15,7 @@ from pp_hostd.model.boot_commitments import StoreEnded
 from pp_hostd.model.keys import AGENT, NAMESPACE, backup_name
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.model.promise import AgentRecord, Armed, Committed, GateClosed, GateKind, WatchdogKind, Withdrawn
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Written
 from tests.agent.objects import boottime, create_our_namespace
 from tests.contract.objects import annotate, config_map, sample, version_of
 from tests.harness.trouble import TroubleServer

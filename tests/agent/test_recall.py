@@ -11,10 +11,9 @@ import pytest
 from pp_hostd.agent.act.gate import GateFiles
 from pp_hostd.agent.binding import standing
 from pp_hostd.agent.judge import judge
-from pp_hostd.agent.recall import Recalled, recall
 from pp_hostd.agent.saved_state import SavedState
 from pp_hostd.agent.sense.boot import RECORD, Ending
-from pp_hostd.agent.state import StateFiles
+from pp_hostd.agent.state import Recalled, StateFiles, recall
 from pp_hostd.model.boot_commitments import BootCommitments, Gate
 from pp_hostd.model.memory import Decision, Outage, Proof, Source, Standing
 from pp_hostd.model.settings import Agent, Settings

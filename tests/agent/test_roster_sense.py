@@ -8,7 +8,7 @@ from typing import Callable
 
 import pytest
 
-from pp_hostd.agent.sense.roster import RosterWatch
+from pp_hostd.agent.sense.cluster import RosterWatch
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.kubeconfig import Kubeconfig
 from pp_hostd.kube.outcome import ApiError

@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
-from pp_hostd.agent.fresh_reads import Read
-from pp_hostd.agent.peer_server import PeerServer
+from pp_hostd.agent.peer_server import PeerServer, Read
 from pp_hostd.agent.sense.peers import Round
 from pp_hostd.agent.witness import ReadOutcome, Unread, Witness
 from pp_hostd.model.answer import Health

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pp_hostd.agent.sense.shutdown import Shutdown, ordered_shutdown
+from pp_hostd.agent.sense.boot import Shutdown, ordered_shutdown
 from pp_hostd.agent.shutdown import WITHDRAW_SECONDS, is_kernel_to_end
 from pp_hostd.model.boot_commitments import BootCommitments, Gate
 from pp_hostd.model.promise import Withdrawn

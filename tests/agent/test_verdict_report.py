@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pp_hostd.agent.history import History
-from pp_hostd.agent.verdict_report import VerdictReport
+from pp_hostd.agent.verdict_report import History, VerdictReport
 from pp_hostd.model.verdict import State, Verdict
 from pp_hostd.service.journal import Journal
 from pp_hostd.service.notify import Notify

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from pp_hostd.agent.act.watchdog import INHERITED, Places, SoftwareOnly, acquire, adopt
-from pp_hostd.agent.act.watchdog_device import CARD_RESET, Device, Done, Trouble, Unusable
-from pp_hostd.agent.act.watchdog_look import query
+from pp_hostd.agent.act.watchdog_device import CARD_RESET, Device, Done, Trouble, Unusable, query
 from pp_hostd.model.promise import WatchdogKind
 from tests.agent.watchdogs import Watchdogs, watchdogs
 from tests.harness.isolated import isolated

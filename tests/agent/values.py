@@ -11,7 +11,7 @@ from pp_hostd.agent.plan import plan
 from pp_hostd.agent.report import Extras, Report, report
 from pp_hostd.model.boot_commitments import BootCommitments, Gate, Look, WatchdogArmed
 from pp_hostd.model.condemnation import NotRequested
-from pp_hostd.model.host_context import HostContext
+from pp_hostd.model.evidence import HostContext
 from pp_hostd.model.inquiry import Inquiry, Reply, Said
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.memory import LastRead, Memory, Proof, Source

@@ -26,8 +26,7 @@ from pp_hostd.model.boot_commitments import (
 )
 from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.control import Maintenance
-from pp_hostd.model.evidence import PeerAnswered, Read
-from pp_hostd.model.host_context import HostContext
+from pp_hostd.model.evidence import HostContext, PeerAnswered, Read
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.memory import Decision, Memory
 from pp_hostd.model.node import Node
@@ -35,8 +34,8 @@ from pp_hostd.model.promise import AgentRecord, Armed, GateClosed, WatchdogKind,
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Electorate, Member, Roster
 from pp_hostd.model.settings import Settings
+from pp_hostd.model.step import Written
 from pp_hostd.model.verdict import Verdict
-from pp_hostd.model.written import Written
 
 HOST = "host"
 BOOT = "this-boot"

@@ -11,8 +11,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Callable
 
-from pp_hostd.sim.scale.cases import CASES, OUTAGE
-from pp_hostd.sim.scale.run import Figures, run
+from pp_hostd.sim.scale.run import CASES, OUTAGE, Figures, run
 from tests.bench.scale_plot import Line, Panel, plot
 
 SIZES = (50, 500, 5000)

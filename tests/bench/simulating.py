@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pp_hostd.model.settings import Settings
+from pp_hostd.sim.campaign import in_order
 from pp_hostd.sim.days import random_schedule
-from pp_hostd.sim.jobs import in_order
 from pp_hostd.sim.run import run
 from pp_hostd.sim.schedule import END_AT
 from tests.bench.figure import Figure

@@ -15,8 +15,7 @@ from typing import Any
 import requests
 
 from pp_hostd.kube.resources import BARE_METAL_HOSTS, CONFIG_MAPS, EVENTS, NAMESPACES, NODES, OPENSHIFT_MACHINES, PODS
-from pp_hostd.model.identities import LEADER_USER, LEADERS
-from pp_hostd.model.keys import EXTERNAL_REMEDIATION, NAMESPACE, backup_name
+from pp_hostd.model.keys import EXTERNAL_REMEDIATION, LEADER_USER, LEADERS, NAMESPACE, backup_name
 from tests.bmc import chassis
 from tests.bmc.webhook import CONFIGURATIONS, lay_webhook
 from tests.harness.cluster import token_of

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pp_hostd.config import Loaded, Source, load
-from pp_hostd.config_error import ConfigError, Problem
+from pp_hostd.config import ConfigError, Loaded, Problem, Source, load
 from pp_hostd.model.settings import Api, Settings
 
 

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pp_hostd.config import LIMIT_BYTES, load
-from pp_hostd.config_error import ConfigError, Problem
+from pp_hostd.config import LIMIT_BYTES, ConfigError, Problem, load
 from pp_hostd.reference import commented_file
 
 

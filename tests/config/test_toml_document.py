@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pp_hostd.toml_document import Document, DocumentError, Path, parse
+from pp_hostd.config import Document, DocumentError, KeyPath, parse_toml
 
 
-def paths(document: Document) -> set[Path]:
+def paths(document: Document) -> set[KeyPath]:
     tables = {(table,) for table in document.values}
     keys = {(table, key) for table, values in document.values.items() if isinstance(values, dict) for key in values}
     return tables | keys
@@ -36,8 +36,8 @@ def paths(document: Document) -> set[Path]:
         ('"a\\"[" = ""\nb = \'\'\n"#" = 1', {('a"[',): 1, ("b",): 2, ("#",): 3}),
     ],
 )
-def test_every_table_and_key_is_found_on_its_line(text: str, lines: dict[Path, int]) -> None:
-    assert parse(text.encode()).lines == lines
+def test_every_table_and_key_is_found_on_its_line(text: str, lines: dict[KeyPath, int]) -> None:
+    assert parse_toml(text.encode()).lines == lines
 
 
 VALUES = [
@@ -67,8 +67,8 @@ statement = st.one_of(
 @given(st.lists(statement, max_size=20))
 def test_statements_are_told_apart_whatever_they_hold(statements: list[tuple[str, str]]) -> None:
     text = ""
-    lines: dict[Path, int] = {}
-    table: Path = ()
+    lines: dict[KeyPath, int] = {}
+    table: KeyPath = ()
     for number, (kind, rest) in enumerate(statements):
         name, line = f"n{number}", text.count("\n") + 1
         if kind == "key":
@@ -81,14 +81,14 @@ def test_statements_are_told_apart_whatever_they_hold(statements: list[tuple[str
             text += f"[{name}]{rest}\n" if kind == "table" else f"[[{name}]]{rest}\n"
             table = (name,)
             lines[table] = line
-    found = parse(text.encode()).lines
+    found = parse_toml(text.encode()).lines
     assert {path: line for path, line in found.items() if path[-1].startswith("n")} == lines
 
 
 @given(st.one_of(st.binary(), st.text(alphabet="[]{}\"'=#\n\r.,ab1\\ ", max_size=60).map(str.encode)))
 def test_any_bytes_are_a_document_with_all_its_lines_or_one_clear_error(content: bytes) -> None:
     try:
-        document = parse(content)
+        document = parse_toml(content)
     except DocumentError as error:
         assert error.message
         assert "\n" not in error.message
@@ -114,14 +114,14 @@ def test_any_bytes_are_a_document_with_all_its_lines_or_one_clear_error(content:
 )  # fmt: skip
 def test_what_is_no_toml_is_reported_with_its_line(content: bytes, line: int | None, words: str) -> None:
     with pytest.raises(DocumentError, match=words) as caught:
-        parse(content)
+        parse_toml(content)
     assert caught.value.line == line
 
 
 def test_a_list_of_fifty_thousand_lines_is_one_statement() -> None:
-    document = parse(b"a = [\n" + b'"]",\n' * 50_000 + b"]\nb = 1\n")
+    document = parse_toml(b"a = [\n" + b'"]",\n' * 50_000 + b"]\nb = 1\n")
     assert document.lines == {("a",): 1, ("b",): 50_003}
 
 
 def test_a_key_of_a_hundred_parts_is_found_on_its_line() -> None:
-    assert parse(b"\na" + b".a" * 99 + b" = 1").lines == {("a",): 2, ("a", "a"): 2}
+    assert parse_toml(b"\na" + b".a" * 99 + b" = 1").lines == {("a",): 2, ("a", "a"): 2}

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from pp_hostd.embedded import nodes
-from pp_hostd.embedded.access import Access, load
-from pp_hostd.embedded.rules import ANONYMOUS, Action, Rule, User
+from pp_hostd.embedded import access
+from pp_hostd.embedded.access import ANONYMOUS, Access, Action, Rule, User, load
 from pp_hostd.embedded.status import StatusError
 from pp_hostd.errors import UserError
 
@@ -116,7 +115,7 @@ def test_name_and_group_together_make_a_node(user: User) -> None:
 
 def writes(action: Action, old: dict[str, Any], new: dict[str, Any]) -> bool:
     try:
-        nodes.check_write("a", action, old, new)
+        access.check_node_write("a", action, old, new)
     except StatusError as refusal:
         assert refusal.code == 403
         return False

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pp_hostd.embedded.merge_patch import merge_patch
+from pp_hostd.embedded.store import merge_patch
 from tests.embedded.conftest import EXAMPLES
 
 JSON = st.recursive(

@@ -14,13 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pp_hostd.embedded import tls
-from pp_hostd.embedded.access import Access
+from pp_hostd.embedded.access import Access, User
 from pp_hostd.embedded.api import Api, Reply, Request
-from pp_hostd.embedded.rules import User
-from pp_hostd.embedded.server import BODY_LIMIT, HEAD_LIMIT, serving
+from pp_hostd.embedded.history import Subscription
+from pp_hostd.embedded.server import BODY_LIMIT, HEAD_LIMIT, serving, tls_context
 from pp_hostd.embedded.store import Store
-from pp_hostd.embedded.subscription import Subscription
 from pp_hostd.kube.resources import CONFIG_MAPS
 from tests.embedded.conftest import EXAMPLES, VirtualTime, config_map, new_store
 from tests.harness.pki import LOOPBACK, CertificateAuthority
@@ -42,7 +40,7 @@ def contexts(tmp_path_factory: pytest.TempPathFactory) -> Tls:
     issued = authority.issue("server", sans=LOOPBACK)
     for name, pem in (("ca", authority.certificate_pem), ("cert", issued.cert_pem), ("key", issued.key_pem)):
         (directory / name).write_bytes(pem)
-    server = tls.context(str(directory / "cert"), str(directory / "key"), str(directory / "ca"))
+    server = tls_context(str(directory / "cert"), str(directory / "key"), str(directory / "ca"))
     return Tls(server, ssl.create_default_context(cafile=str(directory / "ca")))
 
 
@@ -232,7 +230,7 @@ async def test_a_watcher_that_does_not_read_is_cut_off_with_410(clock: VirtualTi
     store = new_store(clock, watch_limit=10)
     store.create(CONFIG_MAPS, "default", config_map("a"))
     async with running(store, contexts) as port, connected(port, contexts) as client:
-        transport = cast(asyncio.Transport, client.writer.transport)
+        transport = cast("asyncio.Transport", client.writer.transport)
         transport.pause_reading()
         client.send("GET", f"{CONFIG_MAPS_PATH}?watch=1")
         for number in range(400):  # much more than the kernel's buffers hold

@@ -15,15 +15,13 @@ from collections import Counter
 from random import Random
 from typing import Any
 
-from pp_hostd.agent.knock_server import STRANGER, KnockServer
-from pp_hostd.agent.peer_server import PeerServer
+from pp_hostd.agent.peer_server import STRANGER, KnockServer, PeerServer
 from pp_hostd.agent.witness import Witness
 from pp_hostd.model.answer import Answer, Health
 from pp_hostd.peers.knock import PATH, Knock
 from pp_hostd.peers.message import SIGNATURE, Exchange, MachineReference, Question, parse_reply
 from pp_hostd.peers.signing import UNSIGNED, Keyring
-from pp_hostd.service.http_connection import HEAD_BYTES
-from pp_hostd.service.http_port import HttpPort
+from pp_hostd.service.http_port import HEAD_BYTES, HttpPort
 from tests.bench.resident import weigh
 from tests.fuzz.memory_transport import MemoryTransport
 from tests.fuzz.mutation import mutated, pieces

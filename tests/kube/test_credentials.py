@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from pp_hostd.kube.certificate import Certificate, Subject, expiry, parse_certificate, parse_request
 from pp_hostd.kube.credentials import Credentials
 from pp_hostd.kube.kubeconfig import KubeconfigError, Material
-from pp_hostd.kube.signing_request import made_request
+from pp_hostd.kube.renewing import made_request
 from tests.harness.pki import CertificateAuthority, new_key
 from tests.kube.credential_files import Files
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pp_hostd.kube.client import ApiClient
-from pp_hostd.kube.following import Following
 from pp_hostd.kube.kubeconfig import load, load_aside
+from pp_hostd.kube.renewing import Following
 from pp_hostd.kube.resources import NODES
 from tests.harness.cluster import write_kubeconfig
 from tests.harness.trouble import Trouble, TroubleServer

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pp_hostd.kube.resolve import FRESH_SECONDS, Resolver
+from pp_hostd.kube.transport import FRESH_SECONDS, Resolver
 from tests.kube.jumping_loop import JumpingLoop
 
 SHORT_SECONDS, HANG_SECONDS = 0.5, 5.0

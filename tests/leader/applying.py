@@ -24,7 +24,7 @@ from pp_hostd.model.backup import Backup, back_up
 from pp_hostd.model.keys import NAMESPACE
 from pp_hostd.model.settings import Api, Settings
 from pp_hostd.model.settings import Leader as LeaderSettings
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Written
 from tests.agent.objects import SINCE, Home, boottime, until
 from tests.contract.objects import version_of
 from tests.peers.talk import KEYRING

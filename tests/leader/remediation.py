@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pp_hostd.leader.remedies.poison_pill.steps import AskPeers, Condemn
-from pp_hostd.leader.steps.config_maps import SpendBudget
-from pp_hostd.leader.steps.inspection import Inspect
-from pp_hostd.leader.steps.machines import Clear
+from pp_hostd.leader.steps.machines import Clear, Inspect
 from pp_hostd.leader.steps.nodes import Cordon, DeleteNode, DropBackup, MarkFreeing, Recreate, StoreBackup, Uncordon
+from pp_hostd.leader.steps.own_objects import SpendBudget
 from pp_hostd.leader.steps.port import LeaderStep
 from pp_hostd.leader.steps.workloads import FreeWorkloads
 from pp_hostd.model.promise import GateKind

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Callable
 
-from pp_hostd.model.lease import GIVEN_UP_SECONDS, Lease
-from pp_hostd.model.lease_rules import Candidacy, Exchange
+from pp_hostd.model.lease import GIVEN_UP_SECONDS, Candidacy, Lease, LeaseExchange
 
 Action = Callable[[], None]
 ROUNDING_SECONDS = 1e-6
@@ -99,22 +98,22 @@ class Rival:
         answered = executed + fate.answer_seconds <= ends
         self._world.at(ends, lambda: self._end(exchange, sent_at, answers[0] if answered else False))
 
-    def _serve(self, exchange: Exchange, seen: Lease | None) -> Lease | bool | None:
+    def _serve(self, exchange: LeaseExchange, seen: Lease | None) -> Lease | bool | None:
         """What the API does with it: the Lease as it is then, or True for a conflict."""
         world, mine = self._world, self.candidacy
-        if exchange is Exchange.LOOK:
+        if exchange is LeaseExchange.LOOK:
             return world.lease
         if (world.lease and world.lease.resource_version) != (seen and seen.resource_version):
             return True
-        holder = mine.identity if exchange in (Exchange.TAKE, Exchange.RENEW) else ""
-        world.write(holder, GIVEN_UP_SECONDS if exchange is Exchange.GIVE_UP else mine.duration_seconds)
+        holder = mine.identity if exchange in (LeaseExchange.TAKE, LeaseExchange.RENEW) else ""
+        world.write(holder, GIVEN_UP_SECONDS if exchange is LeaseExchange.GIVE_UP else mine.duration_seconds)
         return world.lease
 
-    def _end(self, exchange: Exchange, sent_at: float, answer: Lease | bool | None) -> None:
+    def _end(self, exchange: LeaseExchange, sent_at: float, answer: Lease | bool | None) -> None:
         now = self._clock()
         if isinstance(answer, bool):
             self._become(self.candidacy.failed(exchange, now, overtaken=answer))
-        elif answer is not None and exchange in (Exchange.TAKE, Exchange.RENEW):
+        elif answer is not None and exchange in (LeaseExchange.TAKE, LeaseExchange.RENEW):
             self._become(self.candidacy.held(exchange, answer, sent_at, now))
         else:
             self._become(self.candidacy.saw(answer, now))

@@ -6,8 +6,8 @@ import pytest
 
 from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.resources import CONFIG_MAPS, NODES
-from pp_hostd.leader.steps.config_maps import SpendBudget, WriteRoster
 from pp_hostd.leader.steps.nodes import DropBackup, StoreBackup
+from pp_hostd.leader.steps.own_objects import SpendBudget, WriteRoster
 from pp_hostd.leader.steps.port import (
     CONFIG_MAP,
 )

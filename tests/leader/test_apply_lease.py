@@ -10,8 +10,6 @@ import pytest
 from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.resources import CONFIG_MAPS, NODES, PODS
 from pp_hostd.leader.remedies.poison_pill.steps import Condemn
-from pp_hostd.leader.steps.config_maps import WriteRoster
-from pp_hostd.leader.steps.lease import HandOver
 from pp_hostd.leader.steps.machines import Clear
 from pp_hostd.leader.steps.nodes import (
     Complete,
@@ -24,11 +22,12 @@ from pp_hostd.leader.steps.nodes import (
     StoreBackup,
     Uncordon,
 )
+from pp_hostd.leader.steps.own_objects import HandOver, WriteRoster
 from pp_hostd.leader.steps.port import LeaderStep
 from pp_hostd.leader.steps.workloads import Freeing, FreeWorkloads
 from pp_hostd.model.keys import NAMESPACE, ROSTER, backup_name
 from pp_hostd.model.roster import Roster
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Written
 from tests.agent.objects import Home, boottime, create_our_namespace, until
 from tests.contract.objects import config_map, pod, sample, uid_of, version_of
 from tests.harness.trouble import TroubleServer

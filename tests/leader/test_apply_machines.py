@@ -12,8 +12,7 @@ from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.kubeconfig import Kubeconfig
 from pp_hostd.kube.resources import LEASES, NAMESPACES, NODES, Resource
 from pp_hostd.leader.remedies.poison_pill.steps import Condemn
-from pp_hostd.leader.steps.inspection import Inspect
-from pp_hostd.leader.steps.machines import Clear
+from pp_hostd.leader.steps.machines import Clear, Inspect
 from pp_hostd.leader.steps.port import (
     MACHINE,
     Inspected,
@@ -27,7 +26,7 @@ from pp_hostd.model.keys import AGENT, CONDEMNED, EXTERNAL_REMEDIATION
 from pp_hostd.model.machine import parse_machine
 from pp_hostd.model.observed import parse_node_seen
 from pp_hostd.model.record import Unreadable
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Written
 from tests.agent.objects import KINDS, SINCE, Home, boottime
 from tests.contract.objects import annotate, uid_of, version_of
 from tests.leader.applying import Actuators, read

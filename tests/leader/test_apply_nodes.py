@@ -26,7 +26,7 @@ from pp_hostd.leader.steps.port import (
 from pp_hostd.model.condemnation import NotRequested, parse_condemnation
 from pp_hostd.model.keys import CONFIRMED_DEAD
 from pp_hostd.model.observed import NodeSeen, parse_node_seen
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Written
 from tests.agent.objects import Home
 from tests.contract.objects import annotate, annotations_of, sample, uid_of, version_of
 from tests.leader.applying import Actuators, backup_of, read

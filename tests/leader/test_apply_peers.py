@@ -9,19 +9,18 @@ from dataclasses import replace
 
 import pytest
 
-from pp_hostd.agent.fresh_reads import Read
-from pp_hostd.agent.peer_server import PeerServer
+from pp_hostd.agent.peer_server import PeerServer, Read
 from pp_hostd.agent.witness import ReadOutcome, Witness
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.kubeconfig import Kubeconfig
-from pp_hostd.leader.ask import MAX_OPEN
+from pp_hostd.leader.apply import MAX_OPEN
 from pp_hostd.leader.remedies.poison_pill.steps import AskPeers
 from pp_hostd.leader.steps.port import Acknowledged, NotAcknowledged
 from pp_hostd.model.condemnation import Condemned
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.roster import Member
 from pp_hostd.model.settings import Peers, Settings
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Written
 from pp_hostd.peers.message import MachineReference
 from pp_hostd.service.http_port import LIMITS, HttpPort
 from tests.agent.objects import SINCE, Home, boottime, until

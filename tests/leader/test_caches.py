@@ -9,7 +9,7 @@ import pytest
 
 from pp_hostd.kube.client import Json
 from pp_hostd.leader.caches import MAX_FAULTY, Cache, Machines, Nodes
-from pp_hostd.leader.own_config_maps import OwnConfigMaps
+from pp_hostd.leader.watches import OwnConfigMaps
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.control import Pause
 from pp_hostd.model.keys import AGENT, BACKUP_KEY, CONFIRMED_DEAD, CONTROL, ENROLLED, FREED, PAUSED, ROSTER, backup_name

@@ -11,9 +11,8 @@ import pytest
 from pp_hostd.errors import UserError
 from pp_hostd.kube.resources import KUBELET_LEASES, LEASES, NAMESPACES, NODES
 from pp_hostd.leader.commands.administrator import Administrator
-from pp_hostd.leader.commands.confirm_dead import store
-from pp_hostd.model.condemnation import NotRequested, Requested, parse_condemnation
-from pp_hostd.model.confirmation import Confirmation, parse_confirmation
+from pp_hostd.leader.commands.condemn import store
+from pp_hostd.model.condemnation import Confirmation, NotRequested, Requested, parse_condemnation, parse_confirmation
 from pp_hostd.model.keys import AGENT, CONFIRMED_DEAD
 from pp_hostd.model.lease import renewed_spec
 from pp_hostd.model.node import Node, parse_node

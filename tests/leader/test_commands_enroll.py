@@ -16,13 +16,13 @@ import yaml
 
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.kubeconfig import load
+from pp_hostd.kube.renewing import REQUESTS
 from pp_hostd.kube.resources import CONFIG_MAPS, NODES
-from pp_hostd.kube.signing_request import REQUESTS
 from pp_hostd.leader.access.policies import SECRETS
-from pp_hostd.leader.commands.peer_key import PEER_KEY
+from pp_hostd.leader.commands.rotate_key import PEER_KEY
 from pp_hostd.model.keys import AGENT, ENROLLED, NAMESPACE
 from pp_hostd.model.lease import LEASE
-from pp_hostd.peers.keys import load_keyring
+from pp_hostd.peers.signing import load_keyring
 from tests.contract.objects import sample
 from tests.harness.build import binaries
 from tests.harness.controlplane import RealCluster

@@ -13,12 +13,10 @@ import pytest
 from pp_hostd.kube.resources import NODES, OPENSHIFT_MACHINES
 from pp_hostd.leader.commands.explain import explained
 from pp_hostd.leader.commands.host import Host
-from pp_hostd.leader.commands.leadership import Leadership
-from pp_hostd.leader.remedies.power_cycle.bare_metal_host import BareMetalHost, PowerRequest
-from pp_hostd.leader.remedies.power_cycle.hosts import HostsSeen
+from pp_hostd.leader.commands.status import Leadership
+from pp_hostd.leader.remedies.power_cycle.bare_metal_host import BareMetalHost, HostsSeen, PowerRequest
 from pp_hostd.model.backup import Backup
-from pp_hostd.model.condemnation import Condemnation, Condemned, NotRequested, Requested
-from pp_hostd.model.confirmation import Confirmation
+from pp_hostd.model.condemnation import Condemnation, Condemned, Confirmation, NotRequested, Requested
 from pp_hostd.model.control import Control, Maintenance, Pause
 from pp_hostd.model.keys import BACKUP_KEY, backup_name
 from pp_hostd.model.leader_status import CourseTold, LeaderStatus

@@ -16,12 +16,10 @@ from pp_hostd.errors import UserError
 from pp_hostd.kube.resources import CONFIG_MAPS
 from pp_hostd.leader.access.policies import SECRETS
 from pp_hostd.leader.commands.administrator import Administrator
-from pp_hostd.leader.commands.peer_key import PEER_KEY, PeerKeys, Phase, fresh_key, parse_peer_keys
-from pp_hostd.leader.commands.rotate_key import moved
+from pp_hostd.leader.commands.rotate_key import PEER_KEY, PeerKeys, Phase, fresh_key, moved, parse_peer_keys
 from pp_hostd.model.keys import NAMESPACE, ROSTER
 from pp_hostd.model.roster import Member, Roster
-from pp_hostd.peers.keys import load_keyring
-from pp_hostd.peers.signing import Keyring
+from pp_hostd.peers.signing import Keyring, load_keyring
 from tests.harness.controlplane import RealCluster
 from tests.leader.desk import Desk, Said
 from tests.peers.talk import peer_port

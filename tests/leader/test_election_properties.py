@@ -8,8 +8,7 @@ from itertools import chain, repeat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pp_hostd.model.lease import GIVEN_UP_SECONDS
-from pp_hostd.model.lease_rules import PERIOD_PART, TERM_PART
+from pp_hostd.model.lease import GIVEN_UP_SECONDS, PERIOD_PART, TERM_PART
 from tests.harness.examples import tries
 from tests.leader.rivals import Fate, Rival, World, disturb
 

@@ -6,14 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from pp_hostd.model.lease import GIVEN_UP_SECONDS, Lease
-from pp_hostd.model.lease_rules import NEVER, TERM_PART, Candidacy, Exchange
+from pp_hostd.model.lease import GIVEN_UP_SECONDS, NEVER, TERM_PART, Candidacy, Lease, LeaseExchange
 
 ADAS = Lease("1", "ada", 10, 0)
 BOBS = Lease("2", "bob", 10, 1)
 GIVEN_UP = Lease("3", "", GIVEN_UP_SECONDS, 1)
 NEWCOMER = Candidacy("bob", 10.0)
-LEADING = replace(NEWCOMER.saw(GIVEN_UP, 100.0), term=4).held(Exchange.TAKE, BOBS, 100.0, 100.5)
+LEADING = replace(NEWCOMER.saw(GIVEN_UP, 100.0), term=4).held(LeaseExchange.TAKE, BOBS, 100.0, 100.5)
 
 
 def campaign_at(candidacy: Candidacy) -> float:
@@ -21,30 +20,30 @@ def campaign_at(candidacy: Candidacy) -> float:
     now = candidacy.exchanged_at
     while True:
         exchange, now = candidacy.next_exchange(now)
-        if exchange is not Exchange.LOOK:
+        if exchange is not LeaseExchange.LOOK:
             return now
         candidacy = candidacy.saw(candidacy.lease, now)
 
 
 def test_a_newcomer_looks_first() -> None:
-    assert NEWCOMER.next_exchange(5.0) == (Exchange.LOOK, NEVER)
+    assert NEWCOMER.next_exchange(5.0) == (LeaseExchange.LOOK, NEVER)
 
 
 @pytest.mark.parametrize(
     ("lease", "exchange", "after_seconds"),
     [
-        (ADAS, Exchange.TAKE, 10),
-        (replace(ADAS, duration_seconds=30), Exchange.TAKE, 30),
-        (replace(ADAS, duration_seconds=5), Exchange.TAKE, 10),
-        (replace(ADAS, holder=""), Exchange.TAKE, 10),
-        (BOBS, Exchange.TAKE, 10),
-        (GIVEN_UP, Exchange.TAKE, 0),
-        (None, Exchange.CREATE, 0),
+        (ADAS, LeaseExchange.TAKE, 10),
+        (replace(ADAS, duration_seconds=30), LeaseExchange.TAKE, 30),
+        (replace(ADAS, duration_seconds=5), LeaseExchange.TAKE, 10),
+        (replace(ADAS, holder=""), LeaseExchange.TAKE, 10),
+        (BOBS, LeaseExchange.TAKE, 10),
+        (GIVEN_UP, LeaseExchange.TAKE, 0),
+        (None, LeaseExchange.CREATE, 0),
     ],
     ids=["held", "held for longer", "held for less", "holder taken out", "in its own name", "given up", "missing"],
 )
 def test_a_candidate_campaigns_when_it_saw_the_lease_unchanged_for_both_durations_or_given_up(
-    lease: Lease | None, exchange: Exchange, after_seconds: float
+    lease: Lease | None, exchange: LeaseExchange, after_seconds: float
 ) -> None:
     seen = NEWCOMER.saw(lease, 100.0)
     assert campaign_at(seen) == 100.0 + after_seconds
@@ -61,9 +60,9 @@ def test_a_lease_that_was_deleted_and_came_back_is_watched_from_the_start_again(
 
 
 def test_failed_looks_do_not_make_a_candidate_forget_since_when_the_lease_is_the_same() -> None:
-    hung = NEWCOMER.saw(ADAS, 100.0).failed(Exchange.LOOK, 130.0, overtaken=False)
-    assert hung.next_exchange(130.0) == (Exchange.LOOK, 130.5)
-    assert hung.saw(ADAS, 130.5).next_exchange(130.5) == (Exchange.TAKE, 110.0)
+    hung = NEWCOMER.saw(ADAS, 100.0).failed(LeaseExchange.LOOK, 130.0, overtaken=False)
+    assert hung.next_exchange(130.0) == (LeaseExchange.LOOK, 130.5)
+    assert hung.saw(ADAS, 130.5).next_exchange(130.5) == (LeaseExchange.TAKE, 110.0)
 
 
 def test_creating_the_lease_begins_no_term() -> None:
@@ -74,12 +73,12 @@ def test_creating_the_lease_begins_no_term() -> None:
 def test_a_term_is_dated_by_when_its_last_renewal_was_sent() -> None:
     assert LEADING.acting_until_at == 109.0 and LEADING.term == 5
     assert LEADING.acting(108.9) and not LEADING.acting(109.0)
-    renewed = LEADING.held(Exchange.RENEW, replace(BOBS, resource_version="4"), 102.5, 104.0)
+    renewed = LEADING.held(LeaseExchange.RENEW, replace(BOBS, resource_version="4"), 102.5, 104.0)
     assert renewed.acting_until_at == 111.5 and renewed.term == 5
 
 
 def test_a_leader_renews_every_fifth_of_the_duration() -> None:
-    assert LEADING.next_exchange(100.5) == (Exchange.RENEW, 102.0)
+    assert LEADING.next_exchange(100.5) == (LeaseExchange.RENEW, 102.0)
 
 
 @pytest.mark.parametrize(("now", "seconds"), [(102.0, 2.0), (108.0, 1.0)])
@@ -88,53 +87,53 @@ def test_no_exchange_of_a_leader_outlives_its_term(now: float, seconds: float) -
 
 
 def test_a_renewal_that_is_answered_after_the_end_of_the_term_revives_nothing() -> None:
-    late = LEADING.held(Exchange.RENEW, replace(BOBS, resource_version="4"), 108.0, 109.0)
+    late = LEADING.held(LeaseExchange.RENEW, replace(BOBS, resource_version="4"), 108.0, 109.0)
     assert not late.acting(109.0) and campaign_at(late) == 119.0
 
 
 def test_a_lease_that_was_taken_too_slowly_is_not_acted_on() -> None:
-    slow = NEWCOMER.saw(GIVEN_UP, 100.0).held(Exchange.TAKE, BOBS, 100.0, 109.5)
+    slow = NEWCOMER.saw(GIVEN_UP, 100.0).held(LeaseExchange.TAKE, BOBS, 100.0, 109.5)
     assert not slow.acting(109.5)
 
 
 def test_a_renewal_without_an_answer_is_followed_by_a_look_and_the_term_goes_on() -> None:
-    unsure = LEADING.failed(Exchange.RENEW, 104.0, overtaken=False)
-    assert unsure.acting(104.0) and unsure.next_exchange(104.0) == (Exchange.LOOK, 104.5)
+    unsure = LEADING.failed(LeaseExchange.RENEW, 104.0, overtaken=False)
+    assert unsure.acting(104.0) and unsure.next_exchange(104.0) == (LeaseExchange.LOOK, 104.5)
     landed = unsure.saw(replace(BOBS, resource_version="4"), 104.6)
-    assert landed.next_exchange(104.6) == (Exchange.RENEW, 102.0)
+    assert landed.next_exchange(104.6) == (LeaseExchange.RENEW, 102.0)
     assert landed.acting_until_at == LEADING.acting_until_at, "only an answer to a renewal prolongs a term"
 
 
 def test_a_renewal_of_another_lease_than_the_one_seen_ends_the_term_at_once() -> None:
-    assert not LEADING.failed(Exchange.RENEW, 103.0, overtaken=True).acting(103.0)
+    assert not LEADING.failed(LeaseExchange.RENEW, 103.0, overtaken=True).acting(103.0)
 
 
 @pytest.mark.parametrize("lease", [ADAS, GIVEN_UP, None], ids=["another's", "given up", "missing"])
 def test_a_look_that_shows_the_lease_in_no_name_of_ours_ends_the_term_at_once(lease: Lease | None) -> None:
-    assert not LEADING.failed(Exchange.RENEW, 103.0, overtaken=False).saw(lease, 103.6).acting(103.6)
+    assert not LEADING.failed(LeaseExchange.RENEW, 103.0, overtaken=False).saw(lease, 103.6).acting(103.6)
 
 
 def test_a_reply_in_another_name_begins_no_term() -> None:
-    assert not NEWCOMER.saw(GIVEN_UP, 100.0).held(Exchange.TAKE, ADAS, 100.0, 100.1).acting(100.1)
+    assert not NEWCOMER.saw(GIVEN_UP, 100.0).held(LeaseExchange.TAKE, ADAS, 100.0, 100.1).acting(100.1)
 
 
 def test_one_that_resigns_stops_at_once_gives_the_lease_up_and_campaigns_only_a_duration_later() -> None:
     resigned = LEADING.resigned(103.0)
     assert not resigned.acting(103.0)
-    assert resigned.next_exchange(103.0) == (Exchange.GIVE_UP, 103.0)
+    assert resigned.next_exchange(103.0) == (LeaseExchange.GIVE_UP, 103.0)
     assert campaign_at(resigned.saw(GIVEN_UP, 103.1)) == 113.0
 
 
 def test_one_that_could_not_give_the_lease_up_looks_and_tries_again() -> None:
-    unsure = LEADING.resigned(103.0).failed(Exchange.GIVE_UP, 105.0, overtaken=False)
-    assert unsure.next_exchange(105.0) == (Exchange.LOOK, 105.5)
-    assert unsure.saw(BOBS, 105.6).next_exchange(105.6) == (Exchange.GIVE_UP, 105.6)
+    unsure = LEADING.resigned(103.0).failed(LeaseExchange.GIVE_UP, 105.0, overtaken=False)
+    assert unsure.next_exchange(105.0) == (LeaseExchange.LOOK, 105.5)
+    assert unsure.saw(BOBS, 105.6).next_exchange(105.6) == (LeaseExchange.GIVE_UP, 105.6)
 
 
-@pytest.mark.parametrize("exchange", [Exchange.TAKE, Exchange.RENEW])
-def test_one_that_resigned_while_its_write_was_under_way_does_not_act_on_the_answer(exchange: Exchange) -> None:
+@pytest.mark.parametrize("exchange", [LeaseExchange.TAKE, LeaseExchange.RENEW])
+def test_one_that_resigned_while_its_write_was_under_way_does_not_act_on_the_answer(exchange: LeaseExchange) -> None:
     resigned = LEADING.resigned(103.0).held(exchange, BOBS, 102.9, 103.1)
-    assert not resigned.acting(103.1) and resigned.next_exchange(103.1)[0] is Exchange.GIVE_UP
+    assert not resigned.acting(103.1) and resigned.next_exchange(103.1)[0] is LeaseExchange.GIVE_UP
 
 
 def test_a_term_is_shorter_than_a_duration_by_more_than_two_clocks_can_drift_apart() -> None:

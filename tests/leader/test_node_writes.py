@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pp_hostd.leader.steps.node_patches import complete, cordon, mark_freeing, recreated, uncordon, unheard
+from pp_hostd.leader.steps.nodes import complete, cordon, mark_freeing, recreated, uncordon, unheard
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.keys import (
     CONDEMNATION_ID,

@@ -14,11 +14,10 @@ from pp_hostd.leader.remedies.power_cycle.bare_metal_host import PowerRequest
 from pp_hostd.leader.remedies.power_cycle.steps import SwitchOff
 from pp_hostd.leader.requests.remediation_objects.remediation import METAL3, POISON_PILL, Phase
 from pp_hostd.leader.requests.remediation_objects.steps import AskFor, HandToOwner
-from pp_hostd.leader.steps.inspection import Inspect
-from pp_hostd.leader.steps.machines import DeleteMachine
+from pp_hostd.leader.steps.machines import DeleteMachine, Inspect
 from pp_hostd.leader.steps.nodes import DeleteNode
 from pp_hostd.model.keys import CLUSTER_NAME, PAUSED_MACHINE
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Written
 from tests.agent.objects import Home, running, until
 from tests.contract.objects import sample, uid_of, version_of
 from tests.leader.applying import Actuators, read

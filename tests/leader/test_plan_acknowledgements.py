@@ -6,7 +6,7 @@ import pytest
 
 from pp_hostd.leader.remedies.poison_pill.memory import PillMemory, after_news
 from pp_hostd.leader.remedies.poison_pill.steps import AskPeers, Condemn
-from pp_hostd.leader.steps.inspection import Inspect
+from pp_hostd.leader.steps.machines import Inspect
 from pp_hostd.leader.steps.nodes import DeleteNode
 from pp_hostd.leader.steps.port import Acknowledged, NotAcknowledged
 from pp_hostd.model.promise import GateKind

@@ -10,15 +10,14 @@ import pytest
 from pp_hostd.leader.node_memory import Stage
 from pp_hostd.leader.remedies.poison_pill.steps import Condemn
 from pp_hostd.leader.remedies.power_cycle.steps import SwitchOff, SwitchOn
-from pp_hostd.leader.steps.config_maps import SpendBudget
-from pp_hostd.leader.steps.inspection import Inspect
-from pp_hostd.leader.steps.machines import Clear
+from pp_hostd.leader.steps.machines import Clear, Inspect
 from pp_hostd.leader.steps.nodes import Cordon, DeleteNode
+from pp_hostd.leader.steps.own_objects import SpendBudget
 from pp_hostd.model.budget import Beginning, Budget, parse_budget
-from pp_hostd.model.confirmation import Confirmation
+from pp_hostd.model.condemnation import Confirmation
 from pp_hostd.model.keys import AGENT, BUDGET, CONFIRMED_DEAD, GRANT
 from pp_hostd.model.settings import Leader, Settings
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Written
 from tests.leader.power.powered import SETTINGS, Bmc, PoweredWorld
 from tests.leader.virtual_cluster import SINCE
 from tests.leader.virtual_host import HOST, World

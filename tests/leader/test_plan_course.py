@@ -13,7 +13,7 @@ from pp_hostd.leader.steps.workloads import Freeing, FreeWorkloads
 from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.keys import OUT_OF_SERVICE
 from pp_hostd.model.settings import Leader, Settings
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Written
 from tests.leader.remediation import BY_DELETION, BY_MARKER, GRACE_SECONDS, KINDS, WAIT_SECONDS, after_steps, requested
 from tests.leader.virtual_host import HOST, World
 

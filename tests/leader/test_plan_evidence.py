@@ -8,10 +8,9 @@ import pytest
 
 from pp_hostd.leader.remedies.poison_pill.memory import PillMemory
 from pp_hostd.leader.remedies.poison_pill.steps import AskPeers, Condemn
-from pp_hostd.leader.steps.inspection import Inspect
+from pp_hostd.leader.steps.machines import Inspect
 from pp_hostd.leader.steps.nodes import DeleteNode
-from pp_hostd.model.condemnation import Condemned
-from pp_hostd.model.confirmation import Confirmation
+from pp_hostd.model.condemnation import Condemned, Confirmation
 from pp_hostd.model.keys import AGENT, CONFIRMED_DEAD, FREED, PAUSED_NODE
 from pp_hostd.model.promise import Armed, Committed, GateClosed, GateKind
 from tests.leader.remediation import WAIT_SECONDS, waiting

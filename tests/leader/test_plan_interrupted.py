@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pp_hostd.leader.remedies.poison_pill.steps import AskPeers, Condemn
-from pp_hostd.leader.steps.inspection import Inspect
-from pp_hostd.leader.steps.machines import Clear
+from pp_hostd.leader.steps.machines import Clear, Inspect
 from pp_hostd.leader.steps.nodes import (
     Complete,
     DeleteNode,
@@ -23,7 +22,7 @@ from pp_hostd.leader.steps.nodes import (
 from pp_hostd.leader.steps.workloads import FreeWorkloads
 from pp_hostd.model.condemnation import NotRequested, last_id
 from pp_hostd.model.keys import CONDEMNATION_ID
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Written
 from tests.leader.remediation import (
     BY_DELETION,
     BY_MARKER,

@@ -25,7 +25,7 @@ from pp_hostd.model.keys import (
 )
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.settings import Leader, Settings
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Written
 from tests.harness.examples import tries
 from tests.leader.virtual_host import HOST, MACHINE_OF_NODE, PEERS, World
 

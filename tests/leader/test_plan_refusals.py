@@ -11,7 +11,7 @@ import pytest
 from pp_hostd.leader.remedies.poison_pill.steps import AskPeers, Condemn
 from pp_hostd.leader.steps.nodes import Complete, Cordon, DeleteNode, DropBackup, Recreate
 from pp_hostd.leader.steps.workloads import FreeWorkloads
-from pp_hostd.model.confirmation import Confirmation
+from pp_hostd.model.condemnation import Confirmation
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.keys import (
     AGENT,

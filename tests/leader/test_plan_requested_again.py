@@ -8,8 +8,7 @@ from pp_hostd.leader.remedies.poison_pill.steps import Condemn
 from pp_hostd.leader.requests.remediation_objects.remediation import POISON_PILL, Phase
 from pp_hostd.leader.steps.machines import Clear
 from pp_hostd.leader.steps.nodes import Cordon, DeleteNode, NoteRequest, Uncordon
-from pp_hostd.model.condemnation import NotRequested, Requested
-from pp_hostd.model.confirmation import Confirmation
+from pp_hostd.model.condemnation import Confirmation, NotRequested, Requested
 from pp_hostd.model.keys import AGENT, CONFIRMED_DEAD
 from pp_hostd.model.settings import Leader, Settings
 from tests.leader.external.asked import AskedWorld

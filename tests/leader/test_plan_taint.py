@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pp_hostd.leader.remedies.poison_pill.steps import Condemn
-from pp_hostd.leader.steps.inspection import Inspect
-from pp_hostd.leader.steps.machines import Clear
+from pp_hostd.leader.steps.machines import Clear, Inspect
 from pp_hostd.leader.steps.nodes import DeleteNode
 from pp_hostd.model.promise import GateClosed, GateKind
 from tests.leader.remediation import WAIT_SECONDS, waiting

@@ -8,10 +8,9 @@ import pytest
 
 from pp_hostd.leader.node_memory import Stage
 from pp_hostd.leader.remedies.poison_pill.steps import AskPeers, Condemn
-from pp_hostd.leader.steps.config_maps import SpendBudget
-from pp_hostd.leader.steps.lease import HandOver
 from pp_hostd.leader.steps.nodes import DeleteNode, DropBackup
-from pp_hostd.model.confirmation import Confirmation
+from pp_hostd.leader.steps.own_objects import HandOver, SpendBudget
+from pp_hostd.model.condemnation import Confirmation
 from pp_hostd.model.keys import AGENT, CONFIRMED_DEAD, PAUSED_MACHINE, PAUSED_NODE, SKIP_REMEDIATION
 from pp_hostd.model.settings import Leader, Settings
 from tests.leader.virtual_cluster import SINCE

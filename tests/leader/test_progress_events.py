@@ -13,7 +13,7 @@ from pp_hostd.kube.resources import NODES, OPENSHIFT_MACHINES
 from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.progress_events import TELL_AGAIN_SECONDS, ProgressEvents
 from pp_hostd.leader.remedies.poison_pill.steps import Condemn
-from pp_hostd.leader.steps.inspection import Inspect
+from pp_hostd.leader.steps.machines import Inspect
 from pp_hostd.leader.steps.nodes import Cordon
 from pp_hostd.leader.steps.port import LeaderStep
 from pp_hostd.model.condemnation import Requested

@@ -15,10 +15,18 @@ import pytest
 from pp_hostd.kube.certificate import Subject
 from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.kubeconfig import load
-from pp_hostd.kube.renewing import PENDING, RENEWED, Renewing, write_at_once
-from pp_hostd.kube.signing_request import REQUESTS, approval, made_request, signing_request
+from pp_hostd.kube.renewing import (
+    PENDING,
+    RENEWED,
+    REQUESTS,
+    Renewing,
+    approval,
+    made_request,
+    signing_request,
+    write_at_once,
+)
 from pp_hostd.leader.approvals import Approvals
-from pp_hostd.model.identities import AGENTS, LEADER_USER, LEADERS, NODES
+from pp_hostd.model.keys import AGENTS, LEADER_USER, LEADERS, NODES_GROUP
 from pp_hostd.model.renewal import requests_of
 from pp_hostd.service.journal import Journal
 from tests.harness.cluster import write_kubeconfig
@@ -28,7 +36,7 @@ from tests.leader.access.attempts import Attempt, World
 from tests.leader.access.people import LEADER, agent, almighty, pp_leader
 
 ENROLLED = {"worker-1", "worker-2"}
-OF_WORKER, OF_OTHER = (Subject(f"system:node:worker-{number}", frozenset({NODES, AGENTS})) for number in (1, 2))
+OF_WORKER, OF_OTHER = (Subject(f"system:node:worker-{number}", frozenset({NODES_GROUP, AGENTS})) for number in (1, 2))
 OF_LEADER = Subject(LEADER_USER, frozenset({LEADERS}))
 
 
@@ -143,7 +151,7 @@ async def test_a_certificate_that_has_most_of_its_life_before_it_is_left_alone(w
 
 
 async def test_a_kubelets_certificate_is_left_to_the_kubelet(world: World, tmp_path: Path) -> None:
-    daemon = Daemon(world, tmp_path, Subject("system:node:worker-1", frozenset({NODES})))
+    daemon = Daemon(world, tmp_path, Subject("system:node:worker-1", frozenset({NODES_GROUP})))
     assert await daemon.renewing.turn() > 0
     assert daemon.requests(world) == []
 
@@ -221,7 +229,7 @@ async def test_a_node_requests_nothing_but_a_plain_renewal(world: World, change:
 
 
 async def test_what_kubelets_request_of_their_own_signer_is_not_our_business(world: World, leader: Approvals) -> None:
-    request = (await made_request(Subject("system:node:worker-1", frozenset({NODES})))).request
+    request = (await made_request(Subject("system:node:worker-1", frozenset({NODES_GROUP})))).request
     body = signing_request("csr-1", request)
     body["spec"]["signerName"] = "kubernetes.io/kube-apiserver-client-kubelet"
     assert world.make(Attempt("create", REQUESTS, "", body), AGENT).ok
@@ -256,7 +264,7 @@ async def test_no_node_approves_anything_whatever_it_may_do_besides(world: World
 async def test_a_denied_renewal_is_told_and_tried_again_with_another_request(
     world: World, leader: Approvals, tmp_path: Path
 ) -> None:
-    daemon = Daemon(world, tmp_path, Subject("system:node:stranger", frozenset({NODES, AGENTS})))
+    daemon = Daemon(world, tmp_path, Subject("system:node:stranger", frozenset({NODES_GROUP, AGENTS})))
     await renew(leader, daemon)
     assert "is denied (NotARenewal: stranger is not enrolled)" in daemon.renewing.trouble
     assert not (tmp_path / PENDING).exists()

@@ -13,13 +13,12 @@ from pp_hostd.kube.connection import Connection
 from pp_hostd.kube.kubeconfig import load
 from pp_hostd.kube.outcome import ApiError, Outcome
 from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, NAMESPACES, NODES, Resource
-from pp_hostd.leader.apply import MAX_UNDER_WAY
-from pp_hostd.leader.ask import MAX_OPEN, MAX_OPEN_IN_ALL
+from pp_hostd.leader.apply import MAX_OPEN, MAX_OPEN_IN_ALL, MAX_UNDER_WAY
 from pp_hostd.leader.election import Election
 from pp_hostd.leader.leader_term import LeaderTerm
 from pp_hostd.leader.remedies.poison_pill.steps import AskPeers
-from pp_hostd.leader.steps.config_maps import WriteRoster
-from pp_hostd.leader.steps.inspection import Inspect
+from pp_hostd.leader.steps.machines import Inspect
+from pp_hostd.leader.steps.own_objects import WriteRoster
 from pp_hostd.leader.steps.port import StepEnded
 from pp_hostd.model.keys import CORDONED, ENROLLED, LEADER, NAMESPACE, ROSTER
 from pp_hostd.model.lease import LEASE

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pp_hostd.kube.resources import OPENSHIFT_MACHINES
-from pp_hostd.leader.access.roles import leader_roles
+from pp_hostd.leader.access.manifests import leader_roles
 from pp_hostd.leader.commands.explain import explained
 from pp_hostd.leader.commands.host import Host
-from pp_hostd.leader.commands.leadership import Leadership
+from pp_hostd.leader.commands.status import Leadership
 from pp_hostd.leader.registry import REMEDIES, Registry
 from pp_hostd.leader.remedies.poison_pill.steps import Condemn
-from pp_hostd.leader.steps.config_maps import SpendBudget
 from pp_hostd.leader.steps.nodes import DeleteNode
+from pp_hostd.leader.steps.own_objects import SpendBudget
 from pp_hostd.leader.steps.workloads import FreeWorkloads
 from pp_hostd.model.keys import FLOW
 from tests.leader.trial_remedy import OUTLETS, TRIAL, Cut

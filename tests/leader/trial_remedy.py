@@ -7,17 +7,14 @@ from dataclasses import field, replace
 
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.resources import Resource
-from pp_hostd.leader.access.rules import READ, rule
 from pp_hostd.leader.caches import Cache, Watch
+from pp_hostd.leader.interfaces import READ, Reading, Remedy, rule
 from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.plan.freeing import deleted
 from pp_hostd.leader.plan.valves import Valves, handed_over
 from pp_hostd.leader.plan.view import View
-from pp_hostd.leader.reading import Reading
-from pp_hostd.leader.remedies.remedy import Remedy
 from pp_hostd.leader.steps.api import Json
-from pp_hostd.leader.steps.inspection import Inspect
-from pp_hostd.leader.steps.machines import Clear
+from pp_hostd.leader.steps.machines import Clear, Inspect
 from pp_hostd.leader.steps.nodes import Complete, Recreate
 from pp_hostd.leader.steps.port import Kind, Port, conditional
 from pp_hostd.leader.steps.workloads import Freeing, FreeWorkloads

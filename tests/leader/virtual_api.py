@@ -9,11 +9,11 @@ import copy
 from dataclasses import replace
 from typing import Any, Callable
 
-from pp_hostd.embedded.merge_patch import merge_patch
+from pp_hostd.embedded.store import merge_patch
 from pp_hostd.kube.resources import BARE_METAL_HOSTS, CLUSTERS, CONFIG_MAPS, MACHINES, NODES, REMEDIATIONS, Resource
 from pp_hostd.leader.caches import Clusters, Watch
 from pp_hostd.leader.registry import REGISTRY, Registry
-from pp_hostd.leader.remedies.power_cycle.hosts import HostsSeen
+from pp_hostd.leader.remedies.power_cycle.bare_metal_host import HostsSeen
 from pp_hostd.leader.watches import Watches
 from pp_hostd.model.observed import ClustersSeen, Observed
 from pp_hostd.model.settings import Settings

@@ -15,7 +15,7 @@ from pp_hostd.leader.driver import Driver
 from pp_hostd.leader.node_memory import NextAction
 from pp_hostd.leader.registry import REGISTRY, Registry
 from pp_hostd.leader.steps.api import ServedKinds, ServedMachines
-from pp_hostd.leader.steps.config_maps import WriteRoster
+from pp_hostd.leader.steps.own_objects import WriteRoster
 from pp_hostd.leader.steps.port import Exchange, Kind, LeaderStep, Pace, Port, StepEnded, StepNews, outcome_of
 from pp_hostd.model.condemnation import Condemned, Draw, NotRequested
 from pp_hostd.model.keys import CONTROL, ENROLLED, EXTERNAL_REMEDIATION
@@ -24,7 +24,7 @@ from pp_hostd.model.observed import NodeSeen, Observed, parse_node_seen
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Member
 from pp_hostd.model.settings import Settings
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Written
 from tests.leader.virtual_api import Json, VirtualApi
 from tests.leader.virtual_steps_api import VirtualStepsApi
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pp_hostd.model.address import is_address
 from pp_hostd.model.allowed import Servers
-from pp_hostd.model.endpoint import Endpoint, is_host, parse_endpoint
+from pp_hostd.model.endpoint import Endpoint, is_address, is_host, parse_endpoint
 
 
 def test_only_literals_are_addresses() -> None:

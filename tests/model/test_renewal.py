@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from pp_hostd.model.identities import AGENTS, LEADER_USER, LEADERS, NODES
+from pp_hostd.model.keys import AGENTS, LEADER_USER, LEADERS, NODES_GROUP
 from pp_hostd.model.renewal import SIGNER, USAGES, Life, Renewal, refusal
 
 SIGNED = datetime(2026, 3, 1, tzinfo=timezone.utc)
@@ -15,12 +15,12 @@ YEAR, MINUTE = timedelta(days=365), timedelta(minutes=1)
 OF_WORKER = Renewal(
     name="pp-hostd.worker-1.0123",
     requester="system:node:worker-1",
-    requester_groups=(NODES, AGENTS, "system:authenticated"),
+    requester_groups=(NODES_GROUP, AGENTS, "system:authenticated"),
     signer=SIGNER,
     usages=USAGES,
     bounded=False,
     user="system:node:worker-1",
-    groups=(AGENTS, NODES),
+    groups=(AGENTS, NODES_GROUP),
 )
 OF_LEADER = replace(
     OF_WORKER,
@@ -64,10 +64,10 @@ def test_whoever_renews_its_own_certificate_is_approved(renewal: Renewal) -> Non
         (replace(OF_WORKER, user=LEADER_USER, groups=(LEADERS,)), "gets none but its own"),
         (replace(OF_WORKER, user=""), "of nobody"),
         (replace(OF_WORKER, user="somebody", requester="somebody"), "neither a leader nor an agent"),
-        (replace(OF_WORKER, groups=(NODES,)), "no more and no less"),
-        (replace(OF_WORKER, groups=(NODES, AGENTS, LEADERS)), "no more and no less"),
-        (replace(OF_WORKER, groups=(NODES, AGENTS, "system:masters")), "no more and no less"),
-        (replace(OF_WORKER, requester_groups=(NODES,)), "no more and no less"),
+        (replace(OF_WORKER, groups=(NODES_GROUP,)), "no more and no less"),
+        (replace(OF_WORKER, groups=(NODES_GROUP, AGENTS, LEADERS)), "no more and no less"),
+        (replace(OF_WORKER, groups=(NODES_GROUP, AGENTS, "system:masters")), "no more and no less"),
+        (replace(OF_WORKER, requester_groups=(NODES_GROUP,)), "no more and no less"),
         (replace(OF_LEADER, requester_groups=()), "no more and no less"),
         (replace(OF_WORKER, usages=(*USAGES, "server auth")), "for digital signature and client auth"),
         (replace(OF_WORKER, usages=("client auth",)), "for digital signature and client auth"),

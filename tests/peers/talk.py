@@ -9,8 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from pp_hostd.agent.fresh_reads import Read
-from pp_hostd.agent.peer_server import PeerServer
+from pp_hostd.agent.peer_server import PeerServer, Read
 from pp_hostd.agent.witness import ReadOutcome, Witness
 from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.machine import Machine

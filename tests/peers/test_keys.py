@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pp_hostd.peers.keys import KeyFileError, load_keyring
+from pp_hostd.peers.signing import KeyFileError, load_keyring
 
 SECRET, OTHER = bytes(range(32)), bytes(range(100, 140))
 

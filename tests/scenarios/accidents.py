@@ -7,8 +7,7 @@ import json
 from http import HTTPStatus
 from typing import Callable, NamedTuple
 
-from pp_hostd.model.identities import LEADER_USER
-from pp_hostd.model.keys import BUDGET, CORDONED, EXTERNAL_REMEDIATION, FREEING, REQUESTED_AGAIN
+from pp_hostd.model.keys import BUDGET, CORDONED, EXTERNAL_REMEDIATION, FREEING, LEADER_USER, REQUESTED_AGAIN
 from tests.harness.cluster import Cluster
 from tests.harness.go_between import Answer, Asked, GoBetween
 from tests.scenarios.stage import now

@@ -18,8 +18,8 @@ from typing import Any
 
 import yaml
 
-from pp_hostd.model.identities import AGENTS, LEADER_USER, LEADERS, NODE_USER
-from pp_hostd.model.identities import NODES as NODE_GROUP
+from pp_hostd.model.keys import AGENTS, LEADER_USER, LEADERS, NODE_USER
+from pp_hostd.model.keys import NODES_GROUP as NODE_GROUP
 from pp_hostd.model.settings import Settings
 from tests.harness.bed.host import Host
 from tests.harness.cluster import write_kubeconfig

@@ -12,8 +12,15 @@ from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, NODES, PODS, VOLUME_ATTACHMENTS, Resource
 from pp_hostd.model.budget import Budget, parse_budget
 from pp_hostd.model.condemnation import NotRequested, parse_condemnation
-from pp_hostd.model.identities import LEADER_USER
-from pp_hostd.model.keys import BUDGET, EXTERNAL_REMEDIATION, NAMESPACE, REQUESTED_AGAIN, backup_name, is_ours
+from pp_hostd.model.keys import (
+    BUDGET,
+    EXTERNAL_REMEDIATION,
+    LEADER_USER,
+    NAMESPACE,
+    REQUESTED_AGAIN,
+    backup_name,
+    is_ours,
+)
 from pp_hostd.model.lease import LEASE
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.model.promise import Armed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pp_hostd.service.person import user_name
+from pp_hostd.service.output import user_name
 
 
 def test_a_user_that_the_system_knows_goes_by_its_name() -> None:

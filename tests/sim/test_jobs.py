@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pp_hostd.errors import UserError
-from pp_hostd.sim.jobs import in_order
+from pp_hostd.sim.campaign import in_order
 
 
 def test_results_come_in_the_order_of_the_tasks_also_if_the_first_takes_longest() -> None:
@@ -72,7 +72,7 @@ def test_processes_end_soon_after_a_parent_that_was_killed(tmp_path: Path) -> No
     script = tmp_path / "parent.py"
     script.write_text(
         "import os\n"
-        "from pp_hostd.sim.jobs import in_order\n"
+        "from pp_hostd.sim.campaign import in_order\n"
         "def work(number):\n"
         "    os.write(1, b'x')\n"
         "    while True: pass\n"

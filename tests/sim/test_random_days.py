@@ -13,10 +13,9 @@ from pp_hostd.sim.attacks import Attacks
 from pp_hostd.sim.cluster import PLAIN, Cluster
 from pp_hostd.sim.days import random_schedule
 from pp_hostd.sim.invariants import Invariants, Violation
-from pp_hostd.sim.kinds import Day
 from pp_hostd.sim.play import hangs
 from pp_hostd.sim.run import run
-from pp_hostd.sim.schedule import END_AT, HEALED_AT, Schedule, Trouble
+from pp_hostd.sim.schedule import END_AT, HEALED_AT, Day, Schedule, Trouble
 from pp_hostd.sim.world import World
 
 SCHEDULES = [random_schedule(seed, most_nodes=7) for seed in range(1000)]

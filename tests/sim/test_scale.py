@@ -13,14 +13,12 @@ from pp_hostd.model.answer import Answer
 from pp_hostd.model.settings import Settings
 from pp_hostd.peers.client import ask
 from pp_hostd.peers.message import MachineReference, Question
-from pp_hostd.sim.api import SERVERS, Health
+from pp_hostd.sim.api import SERVERS, ServerHealth
 from pp_hostd.sim.question import Answered
 from pp_hostd.sim.question import Question as Asked
-from pp_hostd.sim.scale import sizes
-from pp_hostd.sim.scale.cases import MINUTE, OUTAGE, RACK, SPLIT
-from pp_hostd.sim.scale.crowd import Crowd
-from pp_hostd.sim.scale.jury import jurors, jury
-from pp_hostd.sim.scale.run import Figures, run
+from pp_hostd.sim.scale import tally
+from pp_hostd.sim.scale.crowd import Crowd, jurors, jury
+from pp_hostd.sim.scale.run import MINUTE, OUTAGE, RACK, SPLIT, Figures, run
 from pp_hostd.sim.scale.tally import HOUR_SECONDS, Kind, Tally
 from pp_hostd.sim.world import World
 from tests.bench import scale
@@ -47,7 +45,7 @@ def asked_in_crowd(living: int, nodes: int = NODES) -> float:
     crowd = Crowd(Settings(), nodes, 1)
     crowd.populate([(crowd.names, living)])
     crowd.time.run(MINUTE)
-    crowd.ail(Health.DEAD)
+    crowd.ail(ServerHealth.DEAD)
     crowd.time.run(2 * MINUTE)
     assert crowd.resets == 0
     return crowd.tally.rate(Kind.PEER).mean * (HOUR_SECONDS - 40) / 2
@@ -57,7 +55,7 @@ def in_detail() -> int:
     world = CountedWorld(Settings(), NODES, 1, lambda *_: None)
     world.begin()
     world.time.run(MINUTE)
-    world.api.health.update(dict.fromkeys(SERVERS, Health.DEAD))
+    world.api.health.update(dict.fromkeys(SERVERS, ServerHealth.DEAD))
     resets: list[str] = []
     world.on_decided = lambda name, *_: resets.append(name)
     world.time.run(2 * MINUTE)
@@ -167,7 +165,7 @@ async def test_questions_and_answers_are_as_large_as_those_that_are_counted() ->
         said = await ask(Neighbour(), number, Question(about, name), KEYRING, deadline_seconds=5)
     assert isinstance(said, Answer)
     shorter = len(name) - len(Neighbour().name)
-    assert found == [sizes.PEER_QUESTION - shorter, sizes.PEER_ANSWER - shorter]
+    assert found == [tally.PEER_QUESTION - shorter, tally.PEER_ANSWER - shorter]
 
 
 def test_growth_is_shown_as_a_power_of_the_number_of_nodes() -> None:

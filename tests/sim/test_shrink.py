@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Callable
 
+from pp_hostd.sim.hunt import shrink
 from pp_hostd.sim.run import Outcome
 from pp_hostd.sim.schedule import Schedule, Trouble
-from pp_hostd.sim.shrink import shrink
 
 GUILTY = Trouble(20.0, "request", ("node-2",))
 ACCOMPLICE = Trouble(60.0, "cut off", ("node-1",), 64.0)

@@ -9,18 +9,16 @@ from datetime import timedelta
 import pytest
 
 from pp_hostd.kube.resources import NODES
-from pp_hostd.leader.steps.node_patches import cordon, uncordon
+from pp_hostd.leader.steps.nodes import cordon, uncordon
 from pp_hostd.model.condemnation import Condemned
 from pp_hostd.model.settings import Settings
 from pp_hostd.sim.api import Api, as_it_is
 from pp_hostd.sim.cluster import PLAIN, Cluster
 from pp_hostd.sim.filled import EPOCH_TIME, fill
-from pp_hostd.sim.host import Host
-from pp_hostd.sim.kinds import KINDS
-from pp_hostd.sim.kubelet import Kubelet
+from pp_hostd.sim.host import Host, Kubelet
 from pp_hostd.sim.network import Network
 from pp_hostd.sim.run import run
-from pp_hostd.sim.schedule import MESSAGES, Schedule, Trouble
+from pp_hostd.sim.schedule import KINDS, MESSAGES, Schedule, Trouble
 from pp_hostd.sim.time import Time
 from tests.sim.story import FREED, Story, X
 

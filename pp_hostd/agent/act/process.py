@@ -1,10 +1,11 @@
-"""Making this process hard to stop: memory that stays, a turn on the CPU, no OOM kill. Each says so when refused."""
+"""This process made hard to stop: memory that stays, a turn on the CPU, no OOM kill, a unit that goes on."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import resource
+import subprocess
 
 MCL_CURRENT, MCL_FUTURE = 1, 2
 OOM_SCORE = "-1000"
@@ -66,3 +67,20 @@ def shield_from_oom(path: str = "/proc/self/oom_score_adj") -> str | None:
     if score != OOM_SCORE:  # some containers take the write and keep their value
         return f"the OOM score stayed {score}; this program may be killed when memory is short"
     return None
+
+
+COMMAND = ("systemctl", "--no-block", "start", "pp-hostd.service")
+SYSTEMCTL_SECONDS = 3.0
+
+
+def start_again() -> str:
+    """Order a start while the unit stops: systemd drops the stop, ends the one who waits for it, and starts the next
+    run as soon as this one has ended, with the descriptors that it keeps. Returns why that failed; empty if it did not.
+    """
+    try:
+        subprocess.run(COMMAND, capture_output=True, text=True, timeout=SYSTEMCTL_SECONDS, check=True)
+    except subprocess.CalledProcessError as error:
+        return " ".join(str(error.stderr).split()) or str(error)
+    except (OSError, subprocess.SubprocessError) as error:
+        return str(error)
+    return ""

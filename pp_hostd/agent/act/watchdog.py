@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Sequence
 from typing import Union
 
-from pp_hostd.agent.act import watchdog_look
+from pp_hostd.agent.act import watchdog_device
 from pp_hostd.agent.act.watchdog_device import (
     SOFTDOG_IDENTITY,
     Device,
@@ -33,7 +33,7 @@ INHERITED = "the watchdog from systemd's store"
 class Places:
     """Where the kernel shows its watchdogs, and what loads softdog."""
 
-    sysfs: str = watchdog_look.SYSFS
+    sysfs: str = watchdog_device.SYSFS
     devices: str = "/dev"
     modprobe: Sequence[str] = ("modprobe", "softdog")
 
@@ -116,7 +116,7 @@ def _open_fit(path: str, timeout_seconds: int, least_seconds: float) -> Device |
 
 def _open(path: str) -> Device | Trouble:
     try:
-        kind = watchdog_look.wrong_kind(path)
+        kind = watchdog_device.wrong_kind(path)
         if kind is not None:
             return Trouble(Unusable.NOT_A_WATCHDOG, f"{path} is not a watchdog ({kind})")
         return recognize(os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC), path)
@@ -130,7 +130,7 @@ def _why_not(path: str, error: OSError) -> Trouble:
     if error.errno in (errno.EACCES, errno.EPERM):
         return Trouble(Unusable.NO_PERMISSION, f"{path} can't be opened by user id {os.geteuid()} (permission denied)")
     if error.errno == errno.EBUSY:
-        holder = " and ".join(watchdog_look.holders(path)) or "another process"
+        holder = " and ".join(watchdog_device.holders(path)) or "another process"
         hint = "; for systemd, set RuntimeWatchdogSec=0" if holder.startswith("systemd ") else ""
         return Trouble(Unusable.BUSY, f"{path} is busy: {holder} holds it{hint}")
     return Trouble(Unusable.FAILED, f"{path} can't be opened ({error.strerror})")
@@ -138,14 +138,14 @@ def _why_not(path: str, error: OSError) -> Trouble:
 
 async def _softdog(tried: str, places: Places) -> str | Trouble:
     """The device of softdog, which is loaded if need be: while nothing is armed, so a slow modprobe harms nobody."""
-    name = watchdog_look.with_identity(SOFTDOG_IDENTITY, places.sysfs)
+    name = watchdog_device.with_identity(SOFTDOG_IDENTITY, places.sysfs)
     # One that is loaded only now may well get the name that was tried: it was free, or there would be a device.
-    if name is not None and watchdog_look.entry_of(tried, places.sysfs) == os.path.join(places.sysfs, name):
+    if name is not None and watchdog_device.entry_of(tried, places.sysfs) == os.path.join(places.sysfs, name):
         return Trouble(Unusable.NO_DEVICE, f"there is no other softdog than {tried}")
     said = ""
     if name is None:
         said = await _modprobe(places.modprobe)
-        name = watchdog_look.with_identity(SOFTDOG_IDENTITY, places.sysfs)
+        name = watchdog_device.with_identity(SOFTDOG_IDENTITY, places.sysfs)
     if name is None:
         return Trouble(
             Unusable.NO_DEVICE, f"softdog is not there ({said or 'modprobe loaded it, sysfs does not show it'})"

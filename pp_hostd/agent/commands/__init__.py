@@ -49,7 +49,7 @@ def _add_status(commands: argparse._SubParsersAction[Any]) -> None:
     explain.set_defaults(command=_command("status", "explain"))
     history = _parser(commands, "history", "list earlier boots' resets and this boot's changes of state, oldest first")
     _json(history)
-    history.set_defaults(command=_command("history", "history"))
+    history.set_defaults(command=_command("status", "history"))
 
 
 def _add_ask(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
@@ -70,7 +70,7 @@ def _add_query_watchdog(commands: argparse._SubParsersAction[Any], config_path: 
     query = _parser(commands, "query-watchdog", "show what the kernel says about the watchdog, without opening it")
     _json(query)
     _config(query, config_path)
-    query.set_defaults(command=_command("query_watchdog", "query_watchdog"))
+    query.set_defaults(command=_command("status", "query_watchdog"))
 
 
 def _add_gate(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
@@ -96,7 +96,7 @@ def _add_gate(commands: argparse._SubParsersAction[Any], config_path: str) -> No
     opening.set_defaults(command=_command("gate", "open_gate"))
     hold = _parser(actions, "hold", "wait until the gate is open; the unit before the kubelet's runs this")
     _config(hold, config_path)
-    hold.set_defaults(command=_command("hold", "hold"))
+    hold.set_defaults(command=_command("gate", "hold"))
 
 
 def _add_maintenance(commands: argparse._SubParsersAction[Any]) -> None:

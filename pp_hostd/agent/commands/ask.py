@@ -17,9 +17,8 @@ from pp_hostd.model.evidence import PeerAnswered
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Electorate, Member
 from pp_hostd.model.settings import Settings
-from pp_hostd.peers.keys import load_keyring
 from pp_hostd.peers.message import MachineReference, Question
-from pp_hostd.peers.signing import UNSIGNED
+from pp_hostd.peers.signing import UNSIGNED, load_keyring
 from pp_hostd.service.output import say, say_json, table
 
 

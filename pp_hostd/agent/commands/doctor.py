@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from pp_hostd.agent.doctor.diagnose import diagnose
 from pp_hostd.agent.doctor.examination import Examination
-from pp_hostd.agent.doctor.facts import Facts
-from pp_hostd.agent.doctor.line import Line, Outcome
+from pp_hostd.agent.doctor.facts import Facts, Line, Outcome
 from pp_hostd.errors import UserError
 from pp_hostd.service.output import say, say_json, table
 

@@ -6,11 +6,10 @@ from argparse import Namespace
 from datetime import datetime, timedelta, timezone
 
 from pp_hostd.agent.commands.daemon_link import order, report
-from pp_hostd.agent.commands.status_text import maintenance_text
+from pp_hostd.agent.commands.status import maintenance_text
 from pp_hostd.errors import UserError
 from pp_hostd.model.moment import parse_duration, parse_moment, render_moment
-from pp_hostd.service.output import say, say_json
-from pp_hostd.service.person import one_line, who
+from pp_hostd.service.output import one_line, say, say_json, who
 
 EXIT_STILL_ARMED = 1
 

@@ -10,15 +10,13 @@ from argparse import Namespace
 from pp_hostd import config
 from pp_hostd.agent.act.reset import SYNC_SECONDS, WATCHDOG_GRACE_SECONDS, Reset, ordered_by
 from pp_hostd.agent.act.watchdog import SoftwareOnly, Watchdog, acquire
-from pp_hostd.agent.act.watchdog_look import boot_status, query
+from pp_hostd.agent.act.watchdog_device import boot_status, query
 from pp_hostd.agent.commands.daemon_link import Down, order, report
-from pp_hostd.agent.instance_lock import instance_lock
 from pp_hostd.agent.sense.boot import RECORD, boot_id, ending, last_boot
-from pp_hostd.agent.state import RUN_DIRECTORY, VAR_DIRECTORY
+from pp_hostd.agent.state import RUN_DIRECTORY, VAR_DIRECTORY, instance_lock
 from pp_hostd.errors import UserError
 from pp_hostd.model.settings import Settings
-from pp_hostd.service.output import complain, filled, say
-from pp_hostd.service.person import who
+from pp_hostd.service.output import complain, filled, say, who
 from pp_hostd.timing import TWO_GAPS
 
 EXIT_STILL_UP, EXIT_NOT_DONE = 1, 2

@@ -9,17 +9,16 @@ from datetime import datetime, timezone
 from typing import Callable, TypeVar, Union
 
 from pp_hostd import config
-from pp_hostd.agent.act import watchdog_look
-from pp_hostd.agent.doctor.diagnose.systemd import AGENT, GATE, SLEEP
+from pp_hostd.agent.act import watchdog_device
+from pp_hostd.agent.doctor.diagnose.host import AGENT, GATE, SLEEP
 from pp_hostd.agent.doctor.facts import DaemonFacts, Facts, KeyFacts, NotKnown, PeerFacts, RosterFacts
 from pp_hostd.agent.doctor.probe import host
 from pp_hostd.agent.doctor.probe.cluster import cluster
+from pp_hostd.agent.doctor.probe.host import links, systemd
 from pp_hostd.agent.doctor.probe.in_time import Probes, in_thread
-from pp_hostd.agent.doctor.probe.links import links
 from pp_hostd.agent.doctor.probe.peers import ask_peers, key, some
-from pp_hostd.agent.doctor.probe.systemd import systemd
 from pp_hostd.agent.sense.control_plane import by_name_service, gate_facts
-from pp_hostd.config_error import ConfigError
+from pp_hostd.config import ConfigError
 from pp_hostd.model.gate_kind import GateFacts
 from pp_hostd.model.settings import Settings
 
@@ -45,7 +44,7 @@ class Examination:
         watchdog = self._given(settings, "the watchdog", _watchdog)
         key_found = self._given(settings, "the key", lambda given: in_thread(lambda: key(given.peers)))
         reached = self._given(settings, "the API", lambda given: cluster(given, node), CLUSTER_SECONDS)
-        others = self._look("watchdogs", watchdog_look.all_known)
+        others = self._look("watchdogs", watchdog_device.all_known)
         rivals = self._look("processes", host.rivals)
         kernel = self._look("the kernel", host.kernel)
         units = [AGENT, GATE, *SLEEP, (settings or Settings()).agent.kubelet_unit]
@@ -111,8 +110,8 @@ class Examination:
         return await self.probes.begin("peers", asking, PEERS_SECONDS)
 
 
-def _watchdog(settings: Settings) -> Awaitable[watchdog_look.Seen]:
-    return in_thread(lambda: watchdog_look.query(settings.watchdog.device))
+def _watchdog(settings: Settings) -> Awaitable[watchdog_device.Seen]:
+    return in_thread(lambda: watchdog_device.query(settings.watchdog.device))
 
 
 def _gate(settings: Settings) -> Awaitable[GateFacts]:

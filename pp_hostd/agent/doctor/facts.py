@@ -1,14 +1,14 @@
-"""All that the probes may find out, as values. What could not be found out is `NotKnown`, with the reason."""
+"""The facts that probes find, and the lines that are made of them. A fact that no probe could find is `NotKnown`."""
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from pp_hostd.agent.act.watchdog_look import Seen
-from pp_hostd.config import Loaded
-from pp_hostd.config_error import ConfigError
+from pp_hostd.agent.act.watchdog_device import Seen
+from pp_hostd.config import ConfigError, Loaded
 from pp_hostd.errors import UserError
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.outcome import ApiError
@@ -16,8 +16,7 @@ from pp_hostd.model.evidence import PeerAnswered
 from pp_hostd.model.gate_kind import GateFacts
 from pp_hostd.model.roster import Electorate, Member
 from pp_hostd.model.settings import Settings
-from pp_hostd.peers.client import Silence
-from pp_hostd.peers.knocking import Heard
+from pp_hostd.peers.client import Heard, Silence
 from pp_hostd.peers.signing import Keyring
 
 Properties = Mapping[str, str]
@@ -180,3 +179,39 @@ class Facts:
     @property
     def own_member(self) -> Member | None:
         return self.roster.electorate.member(self.node) if isinstance(self.roster, RosterFacts) else None
+
+
+class Outcome(enum.Enum):
+    OK = "ok"
+    WARNING = "warning"
+    FAILURE = "failure"
+
+
+@frozen
+class Line:
+    """`advice` is empty only where all is well."""
+
+    check: str
+    outcome: Outcome
+    found: str
+    advice: str = ""
+
+    def fields(self) -> dict[str, str]:
+        return {"check": self.check, "outcome": self.outcome.value, "found": self.found, "advice": self.advice}
+
+
+def ok(check: str, found: str) -> Line:
+    return Line(check, Outcome.OK, found)
+
+
+def warning(check: str, found: str, advice: str) -> Line:
+    return Line(check, Outcome.WARNING, found, advice)
+
+
+def failure(check: str, found: str, advice: str) -> Line:
+    return Line(check, Outcome.FAILURE, found, advice)
+
+
+def not_checked(check: str, why: str, advice: str) -> Line:
+    """What can't be known is no failure; but nobody should think that it was looked at."""
+    return Line(check, Outcome.WARNING, f"not checked: {why}", advice)

@@ -16,8 +16,7 @@ from typing import Callable
 from pp_hostd.errors import UserError
 from pp_hostd.files import FileError, read_whole
 from pp_hostd.kube.kubeconfig import load
-from pp_hostd.model.address import is_address
-from pp_hostd.model.endpoint import parse_endpoint
+from pp_hostd.model.endpoint import is_address, parse_endpoint
 from pp_hostd.model.gate_kind import GateFacts, ServerFacts, gate_kind, hindrance
 from pp_hostd.model.settings import Settings
 

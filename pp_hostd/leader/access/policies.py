@@ -7,6 +7,7 @@ They do not count on the NodeRestriction plug-in, and they hold whatever else RB
 from __future__ import annotations
 
 from pp_hostd.kube.client import Json
+from pp_hostd.kube.renewing import REQUESTS
 from pp_hostd.kube.resources import (
     CAPI_MACHINES,
     CONFIG_MAPS,
@@ -16,19 +17,18 @@ from pp_hostd.kube.resources import (
     OPENSHIFT_MACHINES,
     Resource,
 )
-from pp_hostd.kube.signing_request import REQUESTS
-from pp_hostd.model import identities
+from pp_hostd.model import keys
 from pp_hostd.model.keys import AGENT, CONDEMNED, EXTERNAL_REMEDIATION, NAMESPACE, OUT_OF_SERVICE, PREFIX
 from pp_hostd.model.renewal import LEADERS_REQUESTS, SIGNER, USAGES, requests_of
 
 ADMISSION = "admissionregistration.k8s.io"
 SECRETS = Resource("", "v1", "Secret", "secrets")
 _FROM_A_NODE = (
-    f"request.userInfo.username.startsWith('{identities.NODE_USER}') || (has(request.userInfo.groups) && "
-    f"request.userInfo.groups.exists(group, group in ['{identities.NODES}', '{identities.AGENTS}']))"
+    f"request.userInfo.username.startsWith('{keys.NODE_USER}') || (has(request.userInfo.groups) && "
+    f"request.userInfo.groups.exists(group, group in ['{keys.NODES_GROUP}', '{keys.AGENTS}']))"
 )
-_FROM_A_LEADER = f"has(request.userInfo.groups) && '{identities.LEADERS}' in request.userInfo.groups"
-_OWN = f"request.userInfo.username == '{identities.NODE_USER}' + object.metadata.name"
+_FROM_A_LEADER = f"has(request.userInfo.groups) && '{keys.LEADERS}' in request.userInfo.groups"
+_OWN = f"request.userInfo.username == '{keys.NODE_USER}' + object.metadata.name"
 MACHINE_ANNOTATIONS = (
     "machine.openshift.io/machine",
     "cluster.x-k8s.io/machine",
@@ -63,7 +63,7 @@ def _renewals() -> Json:
     CEL can't read the request itself: that it names the user under whose name it stands, the leader checks.
     """
     theirs = f"variables.of.spec.signerName != '{SIGNER}'"
-    own = f"request.userInfo.username.replace('{identities.NODE_USER}', '{requests_of(identities.NODE_USER)[:-1]}', 1)"
+    own = f"request.userInfo.username.replace('{keys.NODE_USER}', '{requests_of(keys.NODE_USER)[:-1]}', 1)"
     plain = f"{_has_our_usages('variables.of')} && !has(variables.of.spec.expirationSeconds)"
     return {
         "variables": [{"name": "of", "expression": "request.operation == 'DELETE' ? oldObject : object"}],
@@ -84,12 +84,12 @@ def _approvals() -> Json:
     """A leader's credential decides renewals of agents and leaders, and no other request."""
     name, spec = "variables.of.metadata.?name.orValue('')", "variables.of.spec"
     requester = f"{spec}.?username.orValue('')"
-    own_name = f"{requester}.replace('{identities.NODE_USER}', '{requests_of(identities.NODE_USER)[:-1]}', 1) + '.'"
+    own_name = f"{requester}.replace('{keys.NODE_USER}', '{requests_of(keys.NODE_USER)[:-1]}', 1) + '.'"
     of_agent = (
-        f"{requester}.startsWith('{identities.NODE_USER}') && '{identities.AGENTS}' in {spec}.?groups.orValue([]) && "
+        f"{requester}.startsWith('{keys.NODE_USER}') && '{keys.AGENTS}' in {spec}.?groups.orValue([]) && "
         f"{name}.startsWith({own_name})"
     )
-    of_leader = f"{requester} == '{identities.LEADER_USER}' && {name}.startsWith('{LEADERS_REQUESTS}')"
+    of_leader = f"{requester} == '{keys.LEADER_USER}' && {name}.startsWith('{LEADERS_REQUESTS}')"
     ours = f"{spec}.signerName == '{SIGNER}' && {_has_our_usages('variables.of')}"
     return {
         "variables": [{"name": "of", "expression": "request.operation == 'CREATE' ? object : oldObject"}],

@@ -86,7 +86,7 @@ def _add_uninstall(commands: argparse._SubParsersAction[Any]) -> None:
         "Refused while a leader leads, a Node is missing or condemned, or a host is armed. You may run it again.",
     )
     _kubeconfig(uninstall)
-    uninstall.set_defaults(command=_command("uninstall", "uninstall"))
+    uninstall.set_defaults(command=_command("install", "uninstall"))
 
 
 def _add_enroll(commands: argparse._SubParsersAction[Any]) -> None:
@@ -118,7 +118,7 @@ def _add_unenroll(commands: argparse._SubParsersAction[Any], config_path: str) -
     _wait(unenroll, 120, "for the host, and then for the leader")
     unenroll.add_argument("--force", action="store_true", help="the host is gone for good, and can withdraw nothing")
     _yes(unenroll)
-    unenroll.set_defaults(command=_command("unenroll", "unenroll"))
+    unenroll.set_defaults(command=_command("enroll", "unenroll"))
 
 
 def _add_rotate_key(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
@@ -197,7 +197,7 @@ def _add_confirm_dead(commands: argparse._SubParsersAction[Any], config_path: st
     _about_node(confirm, config_path)
     _yes(confirm)
     _who(confirm)
-    confirm.set_defaults(command=_command("confirm_dead", "confirm_dead"))
+    confirm.set_defaults(command=_command("condemn", "confirm_dead"))
 
 
 def _add_restore(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
@@ -253,7 +253,7 @@ def _add_maintenance(commands: argparse._SubParsersAction[Any]) -> None:
     _kubeconfig(maintenance)
     _who(maintenance)
     _wait(maintenance, 60, "for all hosts to withdraw")
-    maintenance.set_defaults(command=_command("maintenance", "maintenance"))
+    maintenance.set_defaults(command=_command("pause", "maintenance"))
 
 
 def _parser(commands: argparse._SubParsersAction[Any], name: str, text: str, epilog: str) -> Any:

@@ -1,13 +1,16 @@
-"""`pp-leader enroll`: put a node under pp-hostd's care, and make the files that its host, or a leader's, needs."""
+"""`pp-leader enroll` and `pp-leader unenroll`: put a node under pp-hostd's care, and take it out again quietly."""
 
 from __future__ import annotations
 
+import asyncio
 import os
+import secrets
 import shlex
 from argparse import Namespace
 from base64 import b64encode
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import field
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -15,22 +18,72 @@ import yaml
 
 from pp_hostd.errors import UserError
 from pp_hostd.files import FileError, write_whole
-from pp_hostd.kube.certificate import expiry
+from pp_hostd.frozen import frozen
+from pp_hostd.kube.certificate import Subject, expiry
 from pp_hostd.kube.client import Json
-from pp_hostd.kube.resources import CONFIG_MAPS
+from pp_hostd.kube.renewing import REQUESTS, approval, certificate_of, made_request, signing_request
+from pp_hostd.kube.resources import CONFIG_MAPS, NODES
+from pp_hostd.leader.access.leftovers import removal
 from pp_hostd.leader.access.manifests import KINDS
 from pp_hostd.leader.commands.administrator import Administrator
-from pp_hostd.leader.commands.certificate import certified
-from pp_hostd.leader.commands.host import find_node
-from pp_hostd.leader.commands.peer_key import made_peer_keys
-from pp_hostd.model.address import is_address
-from pp_hostd.model.identities import AGENTS, LEADER_USER, LEADERS, NODE_USER, NODES
-from pp_hostd.model.keys import ENROLLED, NAMESPACE
+from pp_hostd.leader.commands.condemn import already
+from pp_hostd.leader.commands.host import find_node, own_config_maps, read_host, settings_of
+from pp_hostd.leader.commands.rotate_key import made_peer_keys
+from pp_hostd.leader.commands.status import read_leadership
+from pp_hostd.leader.commands.waiting import awaited
+from pp_hostd.model.endpoint import is_address
+from pp_hostd.model.keys import (
+    AGENTS,
+    CONDEMNATION_ID,
+    ENROLLED,
+    LEADER_USER,
+    LEADERS,
+    NAMESPACE,
+    NODE_USER,
+    NODES_GROUP,
+    ROSTER,
+)
 from pp_hostd.model.moment import render_moment
-from pp_hostd.model.node import parse_node
+from pp_hostd.model.node import Node, parse_node
+from pp_hostd.model.observed import is_early
+from pp_hostd.model.promise import GateClosed, Withdrawn
 from pp_hostd.model.record import Unreadable, render
-from pp_hostd.service.output import filled, say
-from pp_hostd.service.person import now, who
+from pp_hostd.model.roster import parse_roster
+from pp_hostd.model.settings import Settings
+from pp_hostd.service.output import confirm, filled, now, say, who
+
+
+@frozen
+class Certified:
+    """A certificate and its key, both as PEM."""
+
+    certificate: bytes
+    key: bytes = field(repr=False)
+
+
+def certified(administrator: Administrator, user: str, groups: Sequence[str], wait_seconds: float) -> Certified:
+    """One that the administrator has requested and approved; the key was made here, and is nowhere else."""
+    made = asyncio.run(made_request(Subject(user, frozenset(groups))))
+    name = f"pp-hostd-{secrets.token_hex(8)}"
+    administrator.create(REQUESTS, signing_request(name, made.request))
+    approved = approval(True, "Enrolled", "requested by pp-leader enroll")
+    if not administrator.patch(REQUESTS, name, None, approved, "approval"):
+        raise UserError(f"somebody else has changed {REQUESTS.describe(None, name)}", "Try again.")
+    certificate = awaited(lambda: _issued(administrator, name), wait_seconds, f"a certificate of {user}")
+    if not certificate:
+        raise UserError(
+            f"{user} has no certificate: after {wait_seconds:g} s nobody has signed {REQUESTS.describe(None, name)}",
+            f"See: kubectl describe csr {name}. It takes a kube-controller-manager with --cluster-signing-cert-file "
+            "and --cluster-signing-key-file. Where there is none, agents can use the kubelets' credentials: see "
+            "--agents-use in pp-leader install --help.",
+        )
+    return Certified(certificate, made.key)
+
+
+def _issued(administrator: Administrator, name: str) -> bytes:
+    found = administrator.get(REQUESTS, name)
+    return b"" if found is None else certificate_of(found)
+
 
 KUBELETS = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 """Where a kubelet keeps its present certificate and key, in one file."""
@@ -49,7 +102,7 @@ def enroll(arguments: Namespace) -> int:
 
 def _enroll_node(administrator: Administrator, cluster: Json, arguments: Namespace) -> None:
     name, person, address = arguments.node, who(arguments.who), _address(administrator, arguments.node)
-    groups = (NODES,) if arguments.kubelet else (NODES, AGENTS)
+    groups = (NODES_GROUP,) if arguments.kubelet else (NODES_GROUP, AGENTS)
     _check_rights(administrator, "agent", groups)
     user: Json = {"client-certificate": KUBELETS, "client-key": KUBELETS}
     if not arguments.kubelet:
@@ -147,3 +200,110 @@ def _tell(paths: Sequence[str], cluster: Json, target: str, start: str) -> None:
 def _is_loopback(server: str) -> bool:
     host = urlsplit(server).hostname or ""
     return host == "localhost" or (is_address(host) and ip_address(host).is_loopback)
+
+
+LEFT_ON_HOST = "systemctl disable --now pp-hostd; systemctl disable pp-hostd-gate; rm -r /etc/pp-hostd"
+WARNING = (
+    "WARNING: you confirm that the host of Node {name} is gone for good. If it still runs, it may be reset when "
+    "it loses the API, and nobody frees its workloads then."
+)
+
+
+def unenroll(arguments: Namespace) -> int:
+    settings, name, wait_seconds = settings_of(arguments), arguments.node, arguments.wait
+    with closing(Administrator(arguments.kubeconfig)) as administrator:
+        there = not _only_enrolled(administrator, name)
+        if there:
+            _check(administrator, settings, name, force=arguments.force)
+        if arguments.force:
+            say(filled(WARNING.format(name=name)))
+            confirm(name, yes=arguments.yes)
+        elif there:
+            _await_withdrawal(administrator, name, wait_seconds)
+        else:
+            raise UserError(
+                f"{name} is enrolled, and has no Node that would show whether its host is armed", _gone(name)
+            )
+        if there:  # again: that took time
+            _check(administrator, settings, name, force=arguments.force)
+        administrator.patch(CONFIG_MAPS, ENROLLED, NAMESPACE, {"data": {name: None}})
+        _await_roster(administrator, name, wait_seconds)
+        administrator.change(NODES, name, None, _bare)
+    say(
+        filled(
+            f"{name} is out: its peers no longer count it, and the leader does nothing about it. To clean up its host:"
+        )
+    )
+    say(f"  {LEFT_ON_HOST}")
+    say(filled("Anyone who had its files still knows the peers' key. If that matters: pp-leader rotate-key"))
+    return 0
+
+
+def _only_enrolled(administrator: Administrator, name: str) -> bool:
+    """Whether its Node is gone, and nobody gives it back."""
+    ours = own_config_maps(administrator)
+    given_back = {each for each, stored in ours.backups.items() if not is_early(stored)}
+    return name in ours.enrolled - given_back and administrator.get(NODES, name) is None
+
+
+def _gone(name: str) -> str:
+    return f"If that host is gone for good: pp-leader unenroll {name} --force"
+
+
+def _check(administrator: Administrator, settings: Settings, name: str, *, force: bool) -> None:
+    """Refuse while the leader has to do with it."""
+    host = read_host(administrator, settings, name)
+    if host.node is None or host.node.node.freeing is not None:
+        raise UserError(f"the workloads of {name} are being freed", f"Let the leader finish: pp-leader explain {name}")
+    if force and host.machine is None:
+        return  # it went with its host
+    asked = already(host)
+    if asked:
+        raise UserError(asked, f"Let the leader finish, or take it back: pp-leader absolve {name}")
+
+
+def _await_withdrawal(administrator: Administrator, name: str, wait_seconds: float) -> None:
+    if _promises_nothing(administrator, name):
+        return
+    say(filled(f"The host of Node {name} is armed. To withdraw its promise, and to keep it unarmed, run there:"))
+    say("  systemctl disable --now pp-hostd; systemctl disable pp-hostd-gate")
+    say(f"The command waits for that for {wait_seconds:g} s.")
+    if not awaited(lambda: _promises_nothing(administrator, name), wait_seconds, f"the host of Node {name}"):
+        raise UserError(f"nothing was changed: the host of Node {name} is still armed", _gone(name))
+
+
+def _promises_nothing(administrator: Administrator, name: str) -> bool:
+    node = parse_node(find_node(administrator, name))
+    return isinstance(node, Node) and isinstance(node.agent, (GateClosed, Withdrawn, type(None)))
+
+
+def _await_roster(administrator: Administrator, name: str, wait_seconds: float) -> None:
+    """Until the leader has written one without it."""
+    leadership = read_leadership(administrator, now())
+    wait_seconds = wait_seconds if leadership.leads else 0
+    if not awaited(lambda: not _listed(administrator, name), wait_seconds, f"a roster without {name}"):
+        raise UserError(
+            f"{name} is no longer enrolled, but the roster still lists it: {leadership.sentence()}",
+            f"Once a leader has written another roster, to finish: pp-leader unenroll {name}",
+        )
+
+
+def _listed(administrator: Administrator, name: str) -> bool:
+    stored = administrator.get(CONFIG_MAPS, ROSTER, NAMESPACE)
+    if stored is None:
+        return False
+    roster = parse_roster(stored.get("data", {}).get(ROSTER))
+    if isinstance(roster, Unreadable):
+        raise UserError(f"ConfigMap {NAMESPACE}/{ROSTER}: {roster}", "A leader writes none while it can't be read.")
+    return any(member.name == name and member.until is None for member in roster.members())
+
+
+def _bare(node: Json) -> Json | None:
+    """The Node without our marks, but for the id of its last condemnation: ids only grow, whoever enrolls it again
+    (rule 4)."""
+    patch = removal(node)
+    if patch is None:
+        return None
+    annotations = patch["metadata"].get("annotations", {})
+    annotations.pop(CONDEMNATION_ID, None)
+    return patch

@@ -8,19 +8,16 @@ from datetime import datetime
 
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.commands.host import Host, read_host, settings_of
-from pp_hostd.leader.commands.leadership import Leadership, read_leadership
-from pp_hostd.leader.commands.status import due_text, paused_text
+from pp_hostd.leader.commands.status import Leadership, due_text, paused_text, read_leadership
 from pp_hostd.leader.plan.plan import remedy_for
-from pp_hostd.model.condemnation import Condemned, NotRequested, Requested
-from pp_hostd.model.confirmation import Confirmation
+from pp_hostd.model.condemnation import Condemned, Confirmation, NotRequested, Requested
 from pp_hostd.model.keys import NAMESPACE, backup_name
 from pp_hostd.model.leader_status import CourseTold, LeaderStatus
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.promise import AgentRecord, Armed, Committed, GateClosed, Withdrawn
 from pp_hostd.model.record import Unreadable
-from pp_hostd.service.output import filled, say, say_json
-from pp_hostd.service.person import now
+from pp_hostd.service.output import filled, now, say, say_json
 
 
 def explain(arguments: Namespace) -> int:

@@ -15,12 +15,10 @@ from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import CONFIG_MAPS, MACHINES, NODES, Resource
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.node_memory import Term
-from pp_hostd.leader.own_config_maps import OwnConfigMaps
-from pp_hostd.leader.plan.electorates import Electorates
 from pp_hostd.leader.plan.plan import plan
-from pp_hostd.leader.plan.targets import Target
-from pp_hostd.leader.plan.view import View
+from pp_hostd.leader.plan.view import Electorates, Target, View
 from pp_hostd.leader.registry import REGISTRY, Registry
+from pp_hostd.leader.watches import OwnConfigMaps
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.condemnation import NotRequested, Requested
 from pp_hostd.model.keys import NAMESPACE

@@ -10,15 +10,14 @@ from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import CONFIG_MAPS, NODES
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.commands.host import Host, own_config_maps, read_host, settings_of
-from pp_hostd.leader.commands.leadership import read_leadership
-from pp_hostd.leader.steps import node_patches
+from pp_hostd.leader.commands.status import read_leadership
+from pp_hostd.leader.steps import nodes
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.keys import NAMESPACE, backup_name, is_ours
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.record import Unreadable
-from pp_hostd.service.output import filled, say
-from pp_hostd.service.person import now
+from pp_hostd.service.output import filled, now, say
 
 
 def restore(arguments: Namespace) -> int:
@@ -27,7 +26,7 @@ def restore(arguments: Namespace) -> int:
     with closing(Administrator(arguments.kubeconfig)) as administrator:
         backup = _backup(administrator, name)
         _check(administrator, backup, is_machine)
-        if not administrator.create(NODES, node_patches.recreated(backup, now(), is_machine=is_machine)):
+        if not administrator.create(NODES, nodes.recreated(backup, now(), is_machine=is_machine)):
             raise UserError(f"Node {name} has just come back by itself", f"See: pp-leader explain {name}")
         said = f"Node {name} is back, as it was before condemnation {backup.id}. "
         if arguments.drop_backup:
@@ -69,7 +68,7 @@ def _check(administrator: Administrator, backup: Backup, is_machine: bool) -> No
     name = backup.name
     node = administrator.get(NODES, name)
     if node is not None:
-        lost = node_patches.complete(node, backup, is_machine=is_machine)
+        lost = nodes.complete(node, backup, is_machine=is_machine)
         raise UserError(f"Node {name} is there", _lacking(lost, _dropping(name)))
     leadership = read_leadership(administrator, now())
     if leadership.leads and not backup.early:  # whose Node somebody else has deleted: no leader gives that back

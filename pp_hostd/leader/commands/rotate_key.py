@@ -1,14 +1,18 @@
-"""`pp-leader rotate-key`: how far a change of the peer key is, what the hosts say to that, and its next step."""
+"""`pp-leader rotate-key`: the cluster's peer key, how far its change is, what hosts say to that, and its next step."""
 
 from __future__ import annotations
 
 import asyncio
+import enum
 import math
 import os
+import secrets
 import stat
 from argparse import Namespace
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Sequence
 from contextlib import closing
+from dataclasses import field
 
 from pp_hostd.errors import UserError
 from pp_hostd.files import FileError, write_whole
@@ -17,14 +21,6 @@ from pp_hostd.kube.client import Json
 from pp_hostd.leader.access.policies import SECRETS
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.commands.host import own_config_maps, settings_of
-from pp_hostd.leader.commands.peer_key import (
-    PEER_KEY,
-    PeerKeys,
-    Phase,
-    fresh_key,
-    parse_peer_keys,
-    read_peer_keys,
-)
 from pp_hostd.leader.commands.waiting import tell_waiting
 from pp_hostd.model.keys import NAMESPACE
 from pp_hostd.model.record import Unreadable
@@ -32,8 +28,86 @@ from pp_hostd.model.roster import Member
 from pp_hostd.model.settings import Peers
 from pp_hostd.peers.client import Silence, ask
 from pp_hostd.peers.message import MachineReference, Question
-from pp_hostd.peers.signing import Keyring
+from pp_hostd.peers.signing import LEAST_BYTES, Keyring
 from pp_hostd.service.output import filled, say, say_json, table
+
+PEER_KEY = "peer-key"
+
+
+class Phase(enum.Enum):
+    """What is being done on the hosts, of which some may still have the file of the phase before."""
+
+    SETTLED = "settled"
+    ADDING = "adding"
+    SWAPPING = "swapping"
+    DROPPING = "dropping"
+
+
+@frozen
+class PeerKeys:
+    """One key, as base64, or two while it is changed; the first is what hosts of this phase sign with."""
+
+    keys: tuple[str, ...] = field(repr=False)
+    phase: Phase = Phase.SETTLED
+
+    @property
+    def secrets(self) -> tuple[bytes, ...]:
+        return tuple(b64decode(key) for key in self.keys)
+
+    @property
+    def file(self) -> bytes:
+        """The key file that every host should have now."""
+        lines = self.keys[:1] if self.phase is Phase.DROPPING else self.keys
+        return "".join(f"{line}\n" for line in lines).encode()
+
+    def next(self, fresh: str) -> PeerKeys:
+        """The next phase; `fresh` is the new key, where one is needed."""
+        if self.phase is Phase.SETTLED:
+            return PeerKeys((*self.keys, fresh), Phase.ADDING)
+        if self.phase is Phase.ADDING:
+            return PeerKeys(self.keys[::-1], Phase.SWAPPING)
+        if self.phase is Phase.SWAPPING:
+            return PeerKeys(self.keys, Phase.DROPPING)
+        return PeerKeys(self.keys[:1], Phase.SETTLED)
+
+    def render(self) -> Json:
+        texts = {"keys": "".join(f"{key}\n" for key in self.keys), "phase": self.phase.value}
+        return {"data": {key: b64encode(text.encode()).decode() for key, text in texts.items()}}
+
+
+def fresh_key() -> str:
+    return b64encode(secrets.token_bytes(LEAST_BYTES)).decode()
+
+
+def read_peer_keys(administrator: Administrator) -> PeerKeys | None:
+    """None before the first node or leader was enrolled."""
+    secret = administrator.get(SECRETS, PEER_KEY, NAMESPACE)
+    return None if secret is None else parse_peer_keys(secret)
+
+
+def made_peer_keys(administrator: Administrator) -> PeerKeys:
+    """Those of the cluster, which are made now if there are none."""
+    administrator.create(SECRETS, {"metadata": {"name": PEER_KEY}, **PeerKeys((fresh_key(),)).render()}, NAMESPACE)
+    return read_peer_keys(administrator) or made_peer_keys(administrator)
+
+
+def parse_peer_keys(secret: Json) -> PeerKeys:
+    """What the Secret holds, or a UserError: with a wrong file, a host would be silent to all others."""
+    try:
+        data = {key: b64decode(text).decode() for key, text in secret.get("data", {}).items()}
+        found = PeerKeys(tuple(data["keys"].split()), Phase(data["phase"]))
+        usable = all(len(b64decode(key, validate=True)) >= LEAST_BYTES for key in found.keys)
+    except (KeyError, ValueError):
+        usable = False
+    if not usable or len(found.keys) != (1 if found.phase is Phase.SETTLED else 2):
+        phases = ", ".join(phase.value for phase in Phase)
+        raise UserError(
+            f"Secret {NAMESPACE}/{PEER_KEY} is not as pp-leader has made it",
+            f"Allowed: `keys`, with one key of {LEAST_BYTES} bytes in base64 if `phase` is {Phase.SETTLED.value}, else "
+            f"two, one in a line; `phase`, one of {phases}. The keys that are in use stand in the hosts' key files.",
+        )
+    return found
+
 
 ASKER = "pp-leader"
 MAX_OPEN = 64

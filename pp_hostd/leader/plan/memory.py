@@ -8,10 +8,10 @@ from itertools import groupby
 from typing import Callable
 
 from pp_hostd.leader.node_memory import FEW_FAILURES, NodeMemory, Term
-from pp_hostd.leader.steps.config_maps import SpendBudget
+from pp_hostd.leader.steps.own_objects import SpendBudget
 from pp_hostd.leader.steps.port import Freed, Inspected, StepEnded, StepNews
 from pp_hostd.leader.steps.workloads import FreeWorkloads
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Written
 
 PAUSE_SECONDS = 1.0
 """After a step that failed, and between two rounds of questions."""

@@ -11,16 +11,13 @@ from dataclasses import replace
 from functools import partial
 
 from pp_hostd.frozen import frozen
+from pp_hostd.leader.interfaces import Remedy
 from pp_hostd.leader.node_memory import NextAction, NodeMemory, Term
-from pp_hostd.leader.plan.allowance import Allowance
-from pp_hostd.leader.plan.electorates import Electorates
 from pp_hostd.leader.plan.memory import awaiting, learned
 from pp_hostd.leader.plan.request_trouble import request_trouble
-from pp_hostd.leader.plan.targets import Target, targets
-from pp_hostd.leader.plan.valves import Reach, Valves
-from pp_hostd.leader.plan.view import View
+from pp_hostd.leader.plan.valves import Allowance, Reach, Valves
+from pp_hostd.leader.plan.view import Electorates, Target, View, targets
 from pp_hostd.leader.registry import REGISTRY, Registry
-from pp_hostd.leader.remedies.remedy import Remedy
 from pp_hostd.leader.steps.port import StepNews
 from pp_hostd.model.condemnation import NotRequested, Requested
 from pp_hostd.model.machine_details import Claim

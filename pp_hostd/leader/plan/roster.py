@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from pp_hostd.leader.steps.config_maps import WriteRoster
+from pp_hostd.leader.steps.own_objects import WriteRoster
 from pp_hostd.model.observed import Observed
 from pp_hostd.model.promise import promise_in
 from pp_hostd.model.record import Unreadable

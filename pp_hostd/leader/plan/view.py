@@ -1,17 +1,104 @@
-"""All that a plan looks at for one node: the cluster's side, the term's memory of it, and the time."""
+"""All that a plan looks at: the nodes that need work, and for one of them the cluster, the memory and the time."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Callable, NamedTuple
+
 from pp_hostd.frozen import frozen
 from pp_hostd.leader.node_memory import NextAction, NodeMemory, Stage, Term
-from pp_hostd.leader.plan.electorates import Electorates
-from pp_hostd.leader.plan.targets import Target
 from pp_hostd.leader.steps.port import LeaderStep, Look
-from pp_hostd.model.condemnation import Condemned
-from pp_hostd.model.machine import Machine
+from pp_hostd.model.condemnation import Condemned, NotRequested
+from pp_hostd.model.machine import Machine, machine_of_node
 from pp_hostd.model.machine_details import Claim
-from pp_hostd.model.observed import BackupSeen, MachineSeen, NodeSeen, Observed, is_early
+from pp_hostd.model.observed import BackupSeen, MachineSeen, NodeSeen, Observed, RosterSeen, is_early
+from pp_hostd.model.promise import Armed
+from pp_hostd.model.record import Unreadable
+from pp_hostd.model.roster import Electorate, Member
 from pp_hostd.model.settings import Settings
+
+
+class Electorates:
+    """Thousands of nodes in a roster, and many hosts that promised the same version of it."""
+
+    def __init__(self, roster: RosterSeen | None) -> None:
+        self._roster = roster
+        self._known: dict[int, Electorate | Unreadable] = {}
+        self._names: dict[int, tuple[str, ...]] = {}
+        self._members: dict[tuple[int, str], Member | None] = {}
+
+    def of(self, promise: Armed) -> Electorate | Unreadable:
+        """Of the version that was promised, not of the newest."""
+        version = promise.roster_version
+        if version not in self._known:
+            self._known[version] = self._as_of(version)
+        return self._known[version]
+
+    def names(self, electorate: Electorate) -> tuple[str, ...]:
+        if electorate.version not in self._names:
+            self._names[electorate.version] = electorate.names
+        return self._names[electorate.version]
+
+    def member(self, electorate: Electorate, name: str) -> Member | None:
+        key = electorate.version, name
+        if key not in self._members:
+            self._members[key] = electorate.member(name)
+        return self._members[key]
+
+    def _as_of(self, version: int) -> Electorate | Unreadable:
+        if self._roster is None:
+            return Unreadable("the roster", "there is none yet")
+        roster = self._roster.roster
+        return roster if isinstance(roster, Unreadable) else roster.as_of(version)
+
+
+class Target(NamedTuple):
+    """A Node and its machine, each empty where nothing tells it; `left` names what a remedy has left behind, where
+    neither leads to it."""
+
+    node: str
+    machine: str
+    left: str = ""
+
+    @property
+    def key(self) -> str:
+        """Under which its memory is kept."""
+        return self.node or self.machine or self.left
+
+
+def targets(
+    observed: Observed,
+    machines: str,
+    requested: Collection[str],
+    serves_without_node: Callable[[str], bool],
+) -> tuple[set[Target], list[Target]]:
+    """All that needs work; then machines without a Node, or with one of another's. `machines` is the setting
+    of that name; `serves_without_node` tells whether some remedy can do something about a machine without a Node."""
+    found = {name: _machine_of(observed, name, machines) for name in (*observed.backups, *observed.marked)}
+    alone: set[Target] = set()
+    doubtful: list[Target] = []
+    for key in sorted(set(requested).intersection(observed.machines)):
+        name = observed.machines[key].machine.node or ""
+        seen = observed.nodes.get(name)
+        named = seen is None or seen.subject == key
+        if name and named and found.get(name, "") in ("", key):
+            found[name] = key
+        elif not name and serves_without_node(key):
+            alone.add(Target("", key))
+        elif not isinstance(observed.machines[key].machine.condemnation, NotRequested):
+            doubtful.append(Target(name, key))
+    return {Target(name, key) for name, key in found.items()} | alone, doubtful
+
+
+def _machine_of(observed: Observed, name: str, machines: str) -> str:
+    """The machine that the Node names, or that it named before it was deleted."""
+    seen, stored = observed.nodes.get(name), observed.backups.get(name)
+    if seen is not None:
+        return "" if isinstance(seen.subject, Unreadable) else seen.subject
+    if stored is None or isinstance(stored.backup, Unreadable):
+        return ""
+    subject = machine_of_node(stored.backup.node(), machines)
+    return "" if isinstance(subject, Unreadable) else subject
 
 
 @frozen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from pp_hostd.leader.requests.requester import Requester
+from pp_hostd.leader.interfaces import Requester
 from pp_hostd.model.observed import Observed
 
 

@@ -1,18 +1,158 @@
-"""Steps that change a Node, and its backup."""
+"""Steps that change a Node and its backup, and the merge patches that they make of the Node as it was read."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import partial
-from typing import Callable
+from typing import Any, Callable
 
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.resources import CONFIG_MAPS, NODES
-from pp_hostd.leader.steps import node_patches
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.leader.steps.port import CONFIG_MAP, NODE, Port, Unwritten, conditional, if_there
 from pp_hostd.model.backup import Backup
-from pp_hostd.model.keys import NAMESPACE, backup_name
-from pp_hostd.model.written import Written
+from pp_hostd.model.keys import (
+    CONDEMNATION_ID,
+    CONDEMNED,
+    CONFIRMED_DEAD,
+    CORDONED,
+    FREED,
+    FREEING,
+    NAMESPACE,
+    OUT_OF_SERVICE,
+    REPLACES,
+    REQUESTED_AGAIN,
+    backup_name,
+)
+from pp_hostd.model.moment import render_moment
+from pp_hostd.model.node import condemned_taint, freeing_marker
+from pp_hostd.model.step import Written
+
+_OUT_OF_SERVICE_TAINT = {"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}
+"""The cluster's own controllers force-delete the pods and detach the volumes of a Node with this one."""
+
+
+def cordon(node: Json, condemnation_id: int) -> Json:
+    """Unschedulable, and our taint (rule 9). Who was schedulable before is marked, to become so again."""
+    schedulable = _part(node, "spec").get("unschedulable") is not True
+    annotations = {CORDONED: str(condemnation_id)} if schedulable else {}
+    spec: Json = {"unschedulable": True} if schedulable else {}
+    return _patch(node, annotations=annotations, spec=spec, taints=_with(node, condemned_taint(condemnation_id)))
+
+
+def mark_freeing(node: Json, condemnation_id: int, *, out_of_service: bool) -> Json:
+    """The marker that the gate honours (rule 12) and, in one write with it, the taint that frees."""
+    taints = _with(node, _OUT_OF_SERVICE_TAINT) if out_of_service else _taints(node)
+    return _patch(node, annotations=freeing_marker(condemnation_id)["annotations"], taints=taints)
+
+
+def note_request(node: Json) -> Json:
+    """The note that remediation was requested again after what this Node was freed for."""
+    freed = _part(node, "metadata", "annotations").get(FREED, "")
+    return _patch(node, annotations={REQUESTED_AGAIN: freed}, taints=_taints(node))
+
+
+def uncordon(node: Json) -> Json:
+    """Without our marks. Only with the marker on it is the out-of-service taint ours."""
+    present = _part(node, "metadata", "annotations")
+    annotations = {key: None for key in (FREEING, CONFIRMED_DEAD, CORDONED, REQUESTED_AGAIN) if key in present}
+    ours = {CONDEMNED, OUT_OF_SERVICE} if FREEING in present else {CONDEMNED}
+    taints = [taint for taint in _taints(node) if taint.get("key") not in ours]
+    spec = {"unschedulable": None} if CORDONED in present else {}
+    return _patch(node, annotations=annotations, spec=spec, taints=taints)
+
+
+def recreated(backup: Backup, now: datetime, *, is_machine: bool) -> Json:
+    """The Node to create. Where Nodes are the machines, the last condemnation's id must stay readable (rule 4).
+    Health checks call a Node without conditions healthy, so it says from the start that nobody has heard of it."""
+    node = backup.node()
+    node["status"] = {"conditions": [_unheard(now)]}
+    node["metadata"]["annotations"].update(_marks(backup, is_machine))
+    return node
+
+
+def unheard(node: Json, now: datetime) -> Json:
+    """The patch of the status that gives a Node without a Ready condition a fresh Ready=Unknown."""
+    conditions = _part(node, "status").get("conditions") or []
+    if any(each.get("type") == "Ready" for each in conditions):
+        return {}
+    return {"status": {"conditions": [*conditions, _unheard(now)]}}
+
+
+def complete(node: Json, backup: Backup, *, is_machine: bool) -> Json:
+    """What the Node lacks of the backup; nothing that it has is changed but our own mark."""
+    labels = _lacking(_part(node, "metadata", "labels"), backup.labels)
+    present = _part(node, "metadata", "annotations")
+    marks = _marks(backup, is_machine)
+    annotations = _lacking(present, {**backup.annotations, **marks})
+    annotations.update(
+        {key: marks[key] for key in (FREED, REPLACES) if key in marks and present.get(key) != marks[key]}
+    )
+    kept = {key: value for key, value in backup.spec.items() if key != "taints"}
+    tainted = {_slot(taint) for taint in _taints(node)}
+    lost = [taint for taint in backup.spec.get("taints", ()) if _slot(taint) not in tainted]
+    spec = _lacking(_part(node, "spec"), kept)
+    return _patch(node, labels=labels, annotations=annotations, spec=spec, taints=[*_taints(node), *lost])
+
+
+def _unheard(now: datetime) -> Json:
+    moment = render_moment(now)
+    return {
+        "type": "Ready",
+        "status": "Unknown",
+        "reason": "RecreatedByPpHostd",
+        "message": "pp-hostd has recreated this Node, or completed it, and its kubelet has not reported since",
+        "lastHeartbeatTime": moment,
+        "lastTransitionTime": moment,
+    }
+
+
+def _marks(backup: Backup, is_machine: bool) -> dict[str, str]:
+    if backup.early:  # nothing was freed
+        return {REPLACES: backup.uid}
+    freed = {FREED: str(backup.id)}
+    return {**freed, CONDEMNATION_ID: str(backup.id)} if is_machine else freed
+
+
+def _patch(
+    node: Json,
+    *,
+    taints: list[Json],
+    labels: Json | None = None,
+    annotations: Json | None = None,
+    spec: Json | None = None,
+) -> Json:
+    """Only what differs from the Node."""
+    metadata = {key: value for key, value in (("labels", labels), ("annotations", annotations)) if value}
+    spec = {**(spec or {}), **({} if taints == _taints(node) else {"taints": taints})}
+    return {key: value for key, value in (("metadata", metadata), ("spec", spec)) if value}
+
+
+def _with(node: Json, taint: Json) -> list[Json]:
+    """The Node's taints with this one, in place of another with its key and effect; the others keep their places."""
+    if taint in _taints(node):
+        return _taints(node)
+    return [*(each for each in _taints(node) if _slot(each) != _slot(taint)), taint]
+
+
+def _taints(node: Json) -> list[Json]:
+    return list(_part(node, "spec").get("taints") or ())
+
+
+def _slot(taint: Json) -> tuple[object, object]:
+    """The API keeps one taint for each."""
+    return taint.get("key"), taint.get("effect")
+
+
+def _lacking(present: Json, wanted: Any) -> Json:
+    return {key: value for key, value in wanted.items() if key not in present}
+
+
+def _part(node: Json, *keys: str) -> Json:
+    """What lies under these keys; the API leaves empty maps out."""
+    for key in keys:
+        node = node.get(key) or {}
+    return node
 
 
 @frozen
@@ -25,7 +165,7 @@ class Cordon:
     id: int
 
     async def run(self, port: Port) -> str:
-        change = partial(node_patches.cordon, condemnation_id=self.id)
+        change = partial(cordon, condemnation_id=self.id)
         return await _change(port, self.node, self.uid, self.resource_version, change)
 
 
@@ -40,7 +180,7 @@ class MarkFreeing:
     out_of_service: bool
 
     async def run(self, port: Port) -> str:
-        change = partial(node_patches.mark_freeing, condemnation_id=self.id, out_of_service=self.out_of_service)
+        change = partial(mark_freeing, condemnation_id=self.id, out_of_service=self.out_of_service)
         return await _change(port, self.node, self.uid, self.resource_version, change)
 
 
@@ -53,7 +193,7 @@ class NoteRequest:
     resource_version: str
 
     async def run(self, port: Port) -> str:
-        return await _change(port, self.node, self.uid, self.resource_version, node_patches.note_request)
+        return await _change(port, self.node, self.uid, self.resource_version, note_request)
 
 
 @frozen
@@ -64,7 +204,7 @@ class Uncordon:
     uid: str
 
     async def run(self, port: Port) -> str:
-        return await _change(port, self.node, self.uid, None, node_patches.uncordon)
+        return await _change(port, self.node, self.uid, None, uncordon)
 
 
 @frozen
@@ -89,7 +229,7 @@ class Recreate:
     backup: Backup
 
     async def run(self, port: Port) -> str:
-        body = node_patches.recreated(self.backup, port.wallclock(), is_machine=port.machines.are_nodes)
+        body = recreated(self.backup, port.wallclock(), is_machine=port.machines.are_nodes)
         return await port.write(lambda: port.api.create(NODES, body), NODE, self.backup.name, None)
 
 
@@ -101,7 +241,7 @@ class Complete:
     uid: str
 
     async def run(self, port: Port) -> str:
-        change = partial(node_patches.complete, backup=self.backup, is_machine=port.machines.are_nodes)
+        change = partial(complete, backup=self.backup, is_machine=port.machines.are_nodes)
         return await _change(port, self.backup.name, self.uid, None, change)
 
 
@@ -114,7 +254,7 @@ class SetUnknown:
     resource_version: str
 
     async def run(self, port: Port) -> str:
-        change = partial(node_patches.unheard, now=port.wallclock())
+        change = partial(unheard, now=port.wallclock())
         return await _change(port, self.node, self.uid, self.resource_version, change, "status")
 
 

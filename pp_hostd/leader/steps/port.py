@@ -22,7 +22,7 @@ from pp_hostd.model.observed import NodeSeen
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Member
 from pp_hostd.model.settings import Settings
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Written
 
 Clock = Callable[[], float]
 Exchange = Callable[[], Awaitable[Json]]

@@ -11,7 +11,7 @@ from pp_hostd.kube.resources import NODES, PODS, VOLUME_ATTACHMENTS, Resource
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.leader.steps.port import Freed, Port, Unwritten, if_there
 from pp_hostd.model.keys import FREEING
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Written
 
 PASS_SECONDS = 10.0
 _MIRROR = "kubernetes.io/config.mirror"

@@ -1,33 +1,156 @@
-"""A world of thousands of hosts, of whom some live in full: each stands for as many that are alike, at other phases.
-
-A host's life depends on its phase, on whom it reaches, and on what those answer; those on its side of a cut all answer
-the same. So hosts on one side differ in their phases alone, and a few that cover all phases stand for all.
-"""
+"""A world of thousands of hosts: some live in full, and each of them stands for many that are alike."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import hashlib
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any, Protocol
 
 from pp_hostd.agent.sense.cluster import ORDERS_SECONDS
 from pp_hostd.agent.witness import ReadOutcome, Statement, Unread, Witness
+from pp_hostd.embedded.history import Event
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.resources import NODES
 from pp_hostd.kube.watch import TIMEOUT_SECONDS
-from pp_hostd.model.answer import Answer
-from pp_hostd.model.keys import AGENT
+from pp_hostd.model.answer import Answer, Health
+from pp_hostd.model.evidence import PeerAnswered
+from pp_hostd.model.keys import AGENT, ROSTER
 from pp_hostd.model.memory import Decision
-from pp_hostd.model.promise import Armed, GateKind, WatchdogKind
+from pp_hostd.model.node import Node
+from pp_hostd.model.promise import AgentRecord, Armed, GateKind, WatchdogKind
 from pp_hostd.model.settings import Settings
-from pp_hostd.sim.api import SERVERS, Health
+from pp_hostd.model.verdict import State, Verdict
+from pp_hostd.sim.agent import Agent
+from pp_hostd.sim.api import SERVERS, Json, ServerHealth
 from pp_hostd.sim.cluster import Cluster
 from pp_hostd.sim.host import Host
 from pp_hostd.sim.question import Answered, Question
-from pp_hostd.sim.scale import sizes
-from pp_hostd.sim.scale.representative import ANSWER_SECONDS, ROUND_TRIP_SECONDS, Representative
+from pp_hostd.sim.scale import tally
 from pp_hostd.sim.scale.tally import Kind, Tally
 from pp_hostd.sim.world import World
+
+PEERS_PER_DOUBLING = 8
+
+
+def jurors(nodes: int) -> int:
+    """How many peers the list of a host has: O(log n), and never more than there are."""
+    return min(nodes - 1, PEERS_PER_DOUBLING * math.ceil(math.log2(nodes)))
+
+
+def jury(version: int, host: str, nodes: Sequence[str]) -> tuple[str, ...]:
+    """The host itself and its jurors: the same list wherever it is computed from the same version of the roster."""
+    others = [name for name in nodes if name != host]
+    drawn = sorted(others, key=lambda name: hashlib.sha256(f"{version} {host} {name}".encode()).digest())
+    return (host, *drawn[: jurors(len(nodes))])
+
+
+ROUND_TRIP_SECONDS = 0.006
+ANSWER_SECONDS = 2 * ROUND_TRIP_SECONDS
+"""Of a peer whose own read is answered, or refused, at once."""
+
+
+class Many(Protocol):
+    """What a representative needs of the crowd."""
+
+    with_jury: bool
+
+    def requests(self, host: str, size: int) -> None: ...
+    def hears(self, host: str, size: int) -> None: ...
+    def messages(self, host: str, count: int, size: int) -> None: ...
+    def in_reach(self, host: str, peers: tuple[str, ...]) -> tuple[str, ...]: ...
+    def testimony(self, host: str, subject: str, uid: str, peers: int) -> Statement: ...
+    def is_well(self, host: str, well: bool) -> None: ...
+
+
+class Representative(Agent):
+    """Nothing of how it senses, judges and acts is changed, but for how questions travel."""
+
+    def __init__(self, crowd: Many, *of_agent: Any) -> None:
+        self._crowd = crowd
+        self._juries: dict[int, tuple[str, ...]] = {}
+        super().__init__(*of_agent)
+
+    def rosters(self) -> Mapping[int, tuple[str, ...]]:
+        rosters = super().rosters()
+        if not self._crowd.with_jury:
+            return rosters
+        for version in set(rosters).difference(self._juries):
+            self._juries[version] = jury(version, self._host.name, rosters[version])
+        return self._juries
+
+    def ask(self, peers: tuple[str, ...], uid: str) -> None:
+        """One round. All peers that it reaches give the same answer at the same time; of the others it hears nothing,
+        and they are silent when the round is over."""
+        name, crowd, began_at = self._host.name, self._crowd, self.clock()
+        self.truth.asks()
+        answering = crowd.in_reach(name, peers)
+        silent = sorted(set(peers).difference(answering))
+        if answering:
+            crowd.messages(name, len(answering), tally.PEER_QUESTION)
+            statement = partial(crowd.testimony, name, self.subject, uid, len(answering))
+            self.later(ANSWER_SECONDS, lambda: self._answered(answering, began_at, statement()))
+        if silent:
+            crowd.messages(name, len(silent), tally.UNANSWERED)
+            self.later(self.settings.peers.round_seconds, lambda: self._silent(silent, began_at))
+
+    def _answered(self, peers: tuple[str, ...], began_at: float, said: Statement) -> None:
+        self._crowd.messages(self._host.name, len(peers), tally.PEER_ANSWER)
+        if said.health is Health.HEALTHY:
+            self.truth.proven(began_at)
+        answer = Answer(said.health, said.id, said.token, "", "", self._host.name, self.subject, said.lifted_id)
+        for peer in peers:
+            self.tell(PeerAnswered(peer, began_at, self.clock(), answer))
+
+    def _silent(self, peers: list[str], began_at: float) -> None:
+        for peer in peers:
+            self.tell(PeerAnswered(peer, began_at, self.clock(), None, "silent"))
+
+    # What is counted.
+
+    def read(self) -> None:
+        self._crowd.requests(self._host.name, tally.read_bytes(self.settings))
+        super().read()
+
+    def look(self) -> None:
+        self._crowd.requests(self._host.name, tally.LOOK)
+        super().look()
+
+    def store(self, record: AgentRecord, node: Node) -> None:
+        self._crowd.requests(self._host.name, tally.STORE)
+        super().store(record, node)
+
+    def show(self, verdict: Verdict) -> None:
+        super().show(verdict)
+        self._crowd.is_well(self._host.name, verdict.state is State.HEALTHY)
+
+    def _roster_listed(self, items: list[Json]) -> None:
+        super()._roster_listed(items)
+        self._follow(sum(map(_roster_bytes, items)))
+
+    def _condemned_listed(self, items: list[Json]) -> None:
+        super()._condemned_listed(items)
+        self._follow(len(items) * tally.machine(self.settings))
+
+    def _follow(self, listed_bytes: int) -> None:
+        """A list, and a watch that goes on from it."""
+        self._crowd.requests(self._host.name, tally.API_HEADS + listed_bytes)
+        self._crowd.requests(self._host.name, tally.WATCH)
+
+    def _condemned_changed(self, event: Event) -> None:
+        super()._condemned_changed(event)
+        self._crowd.hears(self._host.name, tally.machine(self.settings))
+
+    def _roster_changed(self, event: Event) -> None:
+        super()._roster_changed(event)
+        self._crowd.hears(self._host.name, _roster_bytes(event.object()))
+
+
+def _roster_bytes(config_map: Json) -> int:
+    return len(config_map["data"][ROSTER])
+
 
 WATCHES = 2
 """Of each agent: the condemned, and the roster."""
@@ -129,7 +252,7 @@ class Crowd(World):
         return self._testimony(host in self.apart, subject, uid, peers, self.shares[host])
 
     def _testimony(self, here: bool, subject: str, uid: str, peers: int, share: Share) -> Statement:
-        self._requests(here, sizes.read(self.settings), peers, share)
+        self._requests(here, tally.read_bytes(self.settings), peers, share)
         outcome: ReadOutcome = self.machine(subject.rpartition("/")[2]) if not here and self._serves else Unread.FAILED
         now = self.time.now
         return self._witnesses[here].answer(subject, uid, outcome, began_at=now - ROUND_TRIP_SECONDS, now=now)
@@ -143,10 +266,10 @@ class Crowd(World):
     def _answer(self) -> None:
         asked, self._asked = self._asked, []
         for source, peer, (asker, subject, uid), answered in asked:
-            self._messages(1, sizes.PEER_QUESTION, ALONE)
+            self._messages(1, tally.PEER_QUESTION, ALONE)
             if self.in_reach(source, (peer,)):
                 said = self._testimony(source in self.apart, subject, uid, 1, ALONE)
-                self._messages(1, sizes.PEER_ANSWER, ALONE)
+                self._messages(1, tally.PEER_ANSWER, ALONE)
                 answered(Answer(said.health, said.id, said.token, "", peer, asker, subject, said.lifted_id))
 
     # What is counted.
@@ -183,9 +306,9 @@ class Crowd(World):
         """What agents ask at their leisure: for orders, and for a watch to go on that the server has ended."""
         inside = Share(len(self.names) - len(self.apart), spread_seconds=1.0)
         if self._serves:
-            self._requests(False, sizes.ORDERS, 1 / ORDERS_SECONDS, inside)
-            self._requests(False, sizes.WATCH, WATCHES / TIMEOUT_SECONDS, inside)
+            self._requests(False, tally.ORDERS, 1 / ORDERS_SECONDS, inside)
+            self._requests(False, tally.WATCH, WATCHES / TIMEOUT_SECONDS, inside)
         self.time.after(1.0, self._tick)
 
-    def ail(self, health: Health) -> None:
+    def ail(self, health: ServerHealth) -> None:
         self.api.health.update(dict.fromkeys(SERVERS, health))

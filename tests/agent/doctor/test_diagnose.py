@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pp_hostd.agent.doctor.diagnose.peers import drift
+from pp_hostd.agent.doctor.diagnose.cluster import drift
 from pp_hostd.agent.doctor.facts import (
     AccessFacts,
     Attempt,
@@ -19,12 +19,11 @@ from pp_hostd.agent.doctor.facts import (
     KeyFacts,
     Link,
     NotKnown,
+    Outcome,
     Rival,
     RosterFacts,
 )
-from pp_hostd.agent.doctor.line import Outcome
-from pp_hostd.config import Loaded
-from pp_hostd.config_error import ConfigError, Problem
+from pp_hostd.config import ConfigError, Loaded, Problem
 from pp_hostd.kube.outcome import ApiError
 from pp_hostd.kube.outcome import Outcome as ApiOutcome
 from pp_hostd.model.answer import Health

@@ -17,16 +17,14 @@ from typing import Any
 
 import pytest
 
-from pp_hostd.agent.act.watchdog_look import all_known, query, same_device
+from pp_hostd.agent.act.watchdog_device import all_known, query, same_device
 from pp_hostd.agent.doctor.facts import AccessFacts, DaemonFacts, KernelFacts, NotKnown, Rival, SystemdFacts
 from pp_hostd.agent.doctor.probe import host
-from pp_hostd.agent.doctor.probe.api import Calls
+from pp_hostd.agent.doctor.probe.cluster import Calls, expiring, server_certificate
 from pp_hostd.agent.doctor.probe.cluster import cluster as look_at_cluster
-from pp_hostd.agent.doctor.probe.credentials import expiring, server_certificate
+from pp_hostd.agent.doctor.probe.host import links, parse_shown, systemd
 from pp_hostd.agent.doctor.probe.in_time import Probes, in_thread
-from pp_hostd.agent.doctor.probe.links import links
 from pp_hostd.agent.doctor.probe.peers import some
-from pp_hostd.agent.doctor.probe.systemd import parse_shown, systemd
 from pp_hostd.errors import UserError
 from pp_hostd.kube.certificate import expiry
 from pp_hostd.kube.client import ApiClient

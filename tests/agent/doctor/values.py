@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from pp_hostd.agent.act.watchdog_look import Seen
+from pp_hostd.agent.act.watchdog_device import Seen
 from pp_hostd.agent.doctor.diagnose import diagnose
 from pp_hostd.agent.doctor.facts import (
     AccessFacts,
@@ -16,12 +16,12 @@ from pp_hostd.agent.doctor.facts import (
     Facts,
     KernelFacts,
     KeyFacts,
+    Line,
     Link,
     PeerFacts,
     RosterFacts,
     SystemdFacts,
 )
-from pp_hostd.agent.doctor.line import Line
 from pp_hostd.config import Loaded
 from pp_hostd.model.answer import Answer, Health
 from pp_hostd.model.evidence import PeerAnswered
@@ -29,8 +29,8 @@ from pp_hostd.model.gate_kind import GateFacts, ServerFacts
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Electorate, Member, Roster
 from pp_hostd.model.settings import Settings
+from pp_hostd.peers.client import Heard
 from pp_hostd.peers.knock import Knocked
-from pp_hostd.peers.knocking import Heard
 from pp_hostd.peers.signing import Keyring
 from tests.agent.values import judged
 

@@ -24,9 +24,22 @@ from pp_hostd.leader.access.manifests import KINDS, manifests
 from pp_hostd.leader.registry import REGISTRY
 from pp_hostd.model.condemnation import Condemned, NotRequested
 from pp_hostd.model.control import Maintenance
-from pp_hostd.model.identities import AGENTS, LEADER_USER, LEADERS, NODE_USER, AgentsUse
-from pp_hostd.model.identities import NODES as NODE_GROUP
-from pp_hostd.model.keys import CONTROL, ENROLLED, LEADER, MAINTENANCE, NAMESPACE, ROSTER, STATUS, backup_name
+from pp_hostd.model.keys import (
+    AGENTS,
+    CONTROL,
+    ENROLLED,
+    LEADER,
+    LEADER_USER,
+    LEADERS,
+    MAINTENANCE,
+    NAMESPACE,
+    NODE_USER,
+    ROSTER,
+    STATUS,
+    AgentsUse,
+    backup_name,
+)
+from pp_hostd.model.keys import NODES_GROUP as NODE_GROUP
 from pp_hostd.model.lease import LEASE
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.model.record import Unreadable

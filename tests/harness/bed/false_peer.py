@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Callable, Optional
 
 from pp_hostd.model.answer import Answer, Health
-from pp_hostd.peers.keys import load_keyring
 from pp_hostd.peers.message import Exchange, Refusal, parse_question
-from pp_hostd.peers.signing import Keyring
+from pp_hostd.peers.signing import Keyring, load_keyring
 
 REPOSITORY = Path(__file__).parents[3]
 PEER_PORT = 9478

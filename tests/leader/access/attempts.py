@@ -10,7 +10,7 @@ from typing import Any
 
 import requests
 
-from pp_hostd.embedded.merge_patch import merge_patch
+from pp_hostd.embedded.store import merge_patch
 from pp_hostd.kube.client import MERGE_PATCH, Json
 from pp_hostd.kube.resources import Resource
 from tests.harness.cluster import Cluster

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from pp_hostd.kube.certificate import Subject
+from pp_hostd.kube.renewing import REQUESTS, made_request, signing_request
 from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, NODES, OPENSHIFT_MACHINES
-from pp_hostd.kube.signing_request import REQUESTS, made_request, signing_request
-from pp_hostd.model.identities import LEADER_USER, LEADERS
-from pp_hostd.model.keys import NAMESPACE
+from pp_hostd.model.keys import LEADER_USER, LEADERS, NAMESPACE
 from tests.harness.controlplane import RealCluster
 from tests.harness.eventually import eventually
 from tests.leader.access.attempts import Attempt, World

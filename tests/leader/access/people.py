@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pp_hostd.model.identities import AGENTS, LEADER_USER, LEADERS
+from pp_hostd.model.keys import AGENTS, LEADER_USER, LEADERS
 from tests.harness.eventually import HANGS_SECONDS
 from tests.leader import forked
 

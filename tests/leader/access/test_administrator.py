@@ -12,7 +12,7 @@ from pp_hostd.errors import UserError
 from pp_hostd.kube.client import PAGE_SIZE
 from pp_hostd.kube.resources import CONFIG_MAPS, NODES, Resource
 from pp_hostd.leader.commands.administrator import Administrator
-from pp_hostd.leader.commands.uninstall import unmark
+from pp_hostd.leader.commands.install import unmark
 from tests.contract.objects import annotate, sample
 from tests.harness.embedded import EmbeddedCluster
 from tests.leader.access.attempts import Attempt, World

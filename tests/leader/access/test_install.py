@@ -14,8 +14,7 @@ import yaml
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import CAPI_MACHINES, LEASES, NODES, OPENSHIFT_MACHINES
 from pp_hostd.leader.access.manifests import KINDS, manifests
-from pp_hostd.model.identities import AgentsUse
-from pp_hostd.model.keys import NAMESPACE
+from pp_hostd.model.keys import NAMESPACE, AgentsUse
 from pp_hostd.model.lease import LEASE, Lease, parse_lease
 from tests.contract.objects import sample
 from tests.harness.build import binaries

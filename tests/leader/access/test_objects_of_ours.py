@@ -11,7 +11,7 @@ import pytest
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import CAPI_MACHINES, CONFIG_MAPS, LEASES, NAMESPACES, OPENSHIFT_MACHINES
 from pp_hostd.leader.access.policies import SECRETS
-from pp_hostd.leader.commands.peer_key import PEER_KEY
+from pp_hostd.leader.commands.rotate_key import PEER_KEY
 from pp_hostd.model.keys import (
     BUDGET,
     CONDEMNATION_ID,

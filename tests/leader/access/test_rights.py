@@ -8,6 +8,7 @@ import pytest
 
 from pp_hostd.kube.certificate import Subject
 from pp_hostd.kube.client import Json
+from pp_hostd.kube.renewing import REQUESTS, approval, made_request, signing_request
 from pp_hostd.kube.resources import (
     CAPI_MACHINES,
     CONFIG_MAPS,
@@ -20,14 +21,11 @@ from pp_hostd.kube.resources import (
     VOLUME_ATTACHMENTS,
     Resource,
 )
-from pp_hostd.kube.signing_request import REQUESTS, approval, made_request, signing_request
-from pp_hostd.leader.access.manifests import KINDS
+from pp_hostd.leader.access.manifests import KINDS, agent_roles, leader_roles
 from pp_hostd.leader.access.policies import SECRETS
-from pp_hostd.leader.access.roles import agent_roles, leader_roles
-from pp_hostd.model.identities import AGENTS, LEADER_USER, LEADERS, AgentsUse
-from pp_hostd.model.identities import NODES as NODE_GROUP
+from pp_hostd.model.keys import AGENTS, LEADER_USER, LEADERS, NAMESPACE, ROSTER, AgentsUse, backup_name
 from pp_hostd.model.keys import LEADER as STATUS
-from pp_hostd.model.keys import NAMESPACE, ROSTER, backup_name
+from pp_hostd.model.keys import NODES_GROUP as NODE_GROUP
 from pp_hostd.model.lease import LEASE
 from tests.contract.objects import sample
 from tests.leader.access.attempts import Attempt, World

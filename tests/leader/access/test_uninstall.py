@@ -13,8 +13,7 @@ from pp_hostd.kube.resources import BARE_METAL_HOSTS, CAPI_MACHINES, CONFIG_MAPS
 from pp_hostd.leader.access.manifests import KINDS, manifests
 from pp_hostd.leader.registry import REGISTRY
 from pp_hostd.leader.remedies.power_cycle.bare_metal_host import PowerRequest
-from pp_hostd.model.identities import AgentsUse
-from pp_hostd.model.keys import NAMESPACE
+from pp_hostd.model.keys import NAMESPACE, AgentsUse
 from pp_hostd.model.lease import LEASE
 from pp_hostd.model.promise import Armed, GateClosed, GateKind, WatchdogKind, Withdrawn
 from tests.contract.objects import sample

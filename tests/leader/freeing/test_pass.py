@@ -10,7 +10,7 @@ from pp_hostd.kube.resources import NODES, PODS, VOLUME_ATTACHMENTS, Resource
 from pp_hostd.leader.steps.port import Freed
 from pp_hostd.leader.steps.workloads import Freeing, FreeWorkloads
 from pp_hostd.model.keys import FREEING
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Written
 from tests.agent.objects import Home, boottime
 from tests.contract.objects import annotate, sample, uid_of
 from tests.leader.applying import Actuators, with_leader

@@ -8,7 +8,7 @@ from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import NODES, PODS, Resource
 from pp_hostd.leader.steps.workloads import Freeing, FreeWorkloads
 from pp_hostd.model.keys import FREEING
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Written
 from tests.agent.objects import Home
 from tests.contract.objects import annotate, sample
 from tests.leader.applying import Actuators

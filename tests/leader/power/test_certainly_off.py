@@ -7,7 +7,7 @@ from typing import Any, Callable
 import pytest
 
 from pp_hostd.leader.remedies.power_cycle.steps import SwitchOff, SwitchOn
-from pp_hostd.leader.steps.inspection import Inspect
+from pp_hostd.leader.steps.machines import Inspect
 from pp_hostd.leader.steps.nodes import DeleteNode, StoreBackup
 from pp_hostd.leader.steps.workloads import FreeWorkloads
 from pp_hostd.model.keys import DETACHED_HOST, PAUSED_HOST

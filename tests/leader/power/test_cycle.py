@@ -6,10 +6,9 @@ import pytest
 
 from pp_hostd.leader.remedies.poison_pill.steps import Condemn
 from pp_hostd.leader.remedies.power_cycle.steps import SwitchOff, SwitchOn
-from pp_hostd.leader.steps.config_maps import SpendBudget
-from pp_hostd.leader.steps.inspection import Inspect
-from pp_hostd.leader.steps.machines import Clear
+from pp_hostd.leader.steps.machines import Clear, Inspect
 from pp_hostd.leader.steps.nodes import Complete, DeleteNode, DropBackup, Recreate, StoreBackup
+from pp_hostd.leader.steps.own_objects import SpendBudget
 from pp_hostd.leader.steps.port import LeaderStep
 from pp_hostd.leader.steps.workloads import FreeWorkloads
 from pp_hostd.model.condemnation import NotRequested

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pp_hostd.leader.steps.nodes import DeleteNode
 from pp_hostd.model.keys import DETACHED_HOST, PAUSED_HOST
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Written
 from tests.harness.examples import tries
 from tests.leader.power.powered import Bmc, PoweredWorld
 from tests.leader.power.test_cycle import ENROLLED, STRANGER

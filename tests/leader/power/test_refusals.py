@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from pp_hostd.leader.remedies.power_cycle.steps import SwitchOff, SwitchOn
-from pp_hostd.leader.steps.lease import HandOver
 from pp_hostd.leader.steps.nodes import DeleteNode
+from pp_hostd.leader.steps.own_objects import HandOver
 from pp_hostd.model.keys import DETACHED_HOST, PAUSED_HOST, PAUSED_MACHINE, SKIP_REMEDIATION
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Written
 from tests.leader.power.powered import HOST, HOST_NAME, KEY, Bmc, PoweredWorld
 
 HOST_TROUBLES: list[tuple[dict[str, Any], str]] = [

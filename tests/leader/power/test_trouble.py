@@ -8,7 +8,7 @@ from pp_hostd.leader.remedies.poison_pill.steps import Condemn
 from pp_hostd.leader.remedies.power_cycle.steps import SwitchOff, SwitchOn
 from pp_hostd.leader.steps.machines import Clear, DeleteMachine
 from pp_hostd.leader.steps.nodes import DeleteNode
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Written
 from tests.leader.power.powered import HOST, KEY, Bmc, PoweredWorld
 
 TEN_MINUTES = 600.0

@@ -85,8 +85,8 @@ async def _run(node: str, address: str, kubeconfig: str, kwok: list[str], log: I
 
 
 async def _keep_running(kwok: list[str], log: IO[bytes]) -> None:
-    """As systemd does with a kubelet. kwok sometimes ends while it starts, with "concurrent map writes": its controllers
-    of Nodes and of pods fill one map of CEL types at the same time, without a lock."""
+    """As systemd does with a kubelet. kwok sometimes ends while it starts, with "concurrent map writes": its
+    controllers of Nodes and of pods fill one map of CEL types at the same time, without a lock."""
     while True:
         process = await asyncio.create_subprocess_exec(*kwok, stderr=log)
         print(f"kwok has ended with {await process.wait()}, and is started again", flush=True)

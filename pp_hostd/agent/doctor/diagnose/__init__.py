@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pp_hostd.agent.doctor.diagnose.access import access
-from pp_hostd.agent.doctor.diagnose.configuration import configuration
-from pp_hostd.agent.doctor.diagnose.daemon import daemon
-from pp_hostd.agent.doctor.diagnose.expiry import expiries
-from pp_hostd.agent.doctor.diagnose.kernel import kernel
-from pp_hostd.agent.doctor.diagnose.links import links
-from pp_hostd.agent.doctor.diagnose.peers import peers
-from pp_hostd.agent.doctor.diagnose.rivals import rivals
-from pp_hostd.agent.doctor.diagnose.roster import roster
-from pp_hostd.agent.doctor.diagnose.systemd import systemd
+from pp_hostd.agent.doctor.diagnose.cluster import access, expiries, links, peers, roster
+from pp_hostd.agent.doctor.diagnose.host import configuration, daemon, kernel, rivals, systemd
 from pp_hostd.agent.doctor.diagnose.watchdog import watchdog
-from pp_hostd.agent.doctor.facts import Facts
-from pp_hostd.agent.doctor.line import Line
+from pp_hostd.agent.doctor.facts import Facts, Line
 
 
 def diagnose(facts: Facts) -> Iterator[Line]:

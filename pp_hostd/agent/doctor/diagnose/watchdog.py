@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pp_hostd.agent.act.watchdog_device import HAS_MAGIC_CLOSE, SOFTDOG_IDENTITY
-from pp_hostd.agent.act.watchdog_look import Seen, same_device
-from pp_hostd.agent.doctor.facts import DaemonFacts, Facts, NotKnown, Properties, SystemdFacts
-from pp_hostd.agent.doctor.line import Line, failure, not_checked, ok, warning
+from pp_hostd.agent.act.watchdog_device import HAS_MAGIC_CLOSE, SOFTDOG_IDENTITY, Seen, same_device
+from pp_hostd.agent.doctor.facts import (
+    DaemonFacts,
+    Facts,
+    Line,
+    NotKnown,
+    Properties,
+    SystemdFacts,
+    failure,
+    not_checked,
+    ok,
+    warning,
+)
 from pp_hostd.model.promise import WatchdogKind
 from pp_hostd.model.settings import Settings
 

@@ -1,4 +1,4 @@
-"""What /proc and /sys tell: the daemon's process, other programs that fence, and what the kernel does in trouble."""
+"""Probes of the host: /proc and /sys, its links and addresses, and systemd through `systemctl show`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import os
 import re
 import socket
 import struct
+import subprocess
+from collections.abc import Sequence
+from typing import Any
 
 from pp_hostd.agent.commands.daemon_link import Down, report
 from pp_hostd.agent.control_socket import NAME
-from pp_hostd.agent.doctor.facts import DaemonFacts, KernelFacts, NotKnown, Rival
+from pp_hostd.agent.doctor.facts import DaemonFacts, KernelFacts, Link, NotKnown, Properties, Rival, SystemdFacts
 from pp_hostd.agent.state import RUN_DIRECTORY
 from pp_hostd.errors import UserError
 
@@ -100,3 +103,64 @@ def _text(path: str) -> str:
             return file.read(MAX_BYTES)
     except OSError:
         return ""
+
+
+UP, LOWER_UP = 0x1, 0x10000
+
+
+def links() -> list[Link] | NotKnown:
+    try:
+        from pyroute2 import IPRoute
+    except ImportError:
+        return NotKnown("the Python package pyroute2 is not there", "Install the package pp-hostd-admin.")
+    with IPRoute() as netlink:
+        addresses = [(each["index"], _address(each)) for each in netlink.get_addr()]
+        return [_link(each, addresses) for each in netlink.get_links()]
+
+
+def _link(message: Any, addresses: list[tuple[int, str]]) -> Link:
+    name, flags = str(message.get_attr("IFLA_IFNAME")), int(message["flags"])
+    return Link(
+        name=name,
+        is_up=bool(flags & UP),
+        has_carrier=bool(flags & LOWER_UP),
+        is_hardware=name != "lo" and message.get_attr("IFLA_LINKINFO") is None,
+        addresses=tuple(address for index, address in addresses if index == message["index"]),
+    )
+
+
+def _address(message: Any) -> str:
+    return str(message.get_attr("IFA_LOCAL") or message.get_attr("IFA_ADDRESS"))
+
+
+SYSTEMCTL_SECONDS = 5.0
+OF_MANAGER = "--property=Version,RuntimeWatchdogUSec,RebootWatchdogUSec,WatchdogDevice"
+OF_UNITS = (
+    "--property=Id,LoadState,UnitFileState,ActiveState,Requires,After,FileDescriptorStoreMax,NFileDescriptorStore,"
+    "LimitMEMLOCK"
+)
+
+
+def systemd(units: Sequence[str], command: str = "systemctl") -> SystemdFacts | NotKnown:
+    try:
+        (manager,) = _shown([command, "show", OF_MANAGER])
+        found = _shown([command, "show", OF_UNITS, *units])
+    except OSError as error:
+        return NotKnown(f"{command} can't be run ({error.strerror})")
+    except subprocess.TimeoutExpired:
+        return NotKnown(f"{command} did not end within {SYSTEMCTL_SECONDS:g} s", "See: systemctl status")
+    except subprocess.CalledProcessError as error:
+        return NotKnown(f"{command}: {' '.join(str(error.stderr).split())[:200]}")
+    # An alias is shown under its own unit's name, so they are told apart by their order.
+    return SystemdFacts(manager, dict(zip(units, found)))
+
+
+def _shown(command: Sequence[str]) -> list[Properties]:
+    run = subprocess.run(command, capture_output=True, text=True, timeout=SYSTEMCTL_SECONDS, check=True)
+    return parse_shown(run.stdout)
+
+
+def parse_shown(text: str) -> list[Properties]:
+    """Blocks of `NAME=value` lines, one block for each unit."""
+    blocks = [block.splitlines() for block in text.strip("\n").split("\n\n")]
+    return [dict(line.split("=", 1) for line in block if "=" in line) for block in blocks]

@@ -17,13 +17,10 @@ from pp_hostd.errors import UserError
 from pp_hostd.model.evidence import PeerAnswered
 from pp_hostd.model.roster import Electorate, Member
 from pp_hostd.model.settings import Peers, Settings
-from pp_hostd.peers.client import Silence
-from pp_hostd.peers.keys import keyring_of
-from pp_hostd.peers.knocking import Heard, knock_at
+from pp_hostd.peers.client import Heard, Silence, knock_at
 from pp_hostd.peers.message import Exchange, MachineReference, Question
-from pp_hostd.peers.signing import UNSIGNED, Keyring
-from pp_hostd.service.http_connection import Reply, Request
-from pp_hostd.service.http_port import HttpPort
+from pp_hostd.peers.signing import UNSIGNED, Keyring, keyring_of
+from pp_hostd.service.http_port import HttpPort, Reply, Request
 
 ASK_SECONDS = 5.0
 """What is slow is to be told from what is away, so it may take longer than a round would let it."""

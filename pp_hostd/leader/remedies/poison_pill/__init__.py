@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from pp_hostd.leader.interfaces import Remedy
 from pp_hostd.leader.node_memory import NextAction, NodeMemory
 from pp_hostd.leader.plan.valves import Valves, begun
 from pp_hostd.leader.plan.view import View
@@ -15,9 +16,7 @@ from pp_hostd.leader.remedies.poison_pill.memory import (
     unbroken,
     wait_seconds,
 )
-from pp_hostd.leader.remedies.poison_pill.plan import poisoned
-from pp_hostd.leader.remedies.poison_pill.requested_again import awaited_return
-from pp_hostd.leader.remedies.remedy import Remedy
+from pp_hostd.leader.remedies.poison_pill.plan import awaited_return, poisoned
 from pp_hostd.leader.steps.port import StepNews
 from pp_hostd.model.observed import Observed
 from pp_hostd.model.promise import promise_in

@@ -14,12 +14,11 @@ from pp_hostd.leader.plan.freeing import deleted
 from pp_hostd.leader.plan.view import Evidence, View
 from pp_hostd.leader.remedies.poison_pill.memory import PillMemory, overtaken, wait_seconds
 from pp_hostd.leader.remedies.poison_pill.steps import AskPeers
-from pp_hostd.leader.steps.inspection import Inspect
-from pp_hostd.leader.steps.machines import Clear
+from pp_hostd.leader.steps.machines import Clear, Inspect
 from pp_hostd.leader.steps.nodes import MarkFreeing
 from pp_hostd.leader.steps.port import Inspection
 from pp_hostd.model.backup import Backup
-from pp_hostd.model.confirmation import Confirmation
+from pp_hostd.model.condemnation import Confirmation
 from pp_hostd.model.observed import NodeSeen
 from pp_hostd.model.promise import (
     AgentRecord,

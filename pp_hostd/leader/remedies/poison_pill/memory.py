@@ -18,7 +18,7 @@ from pp_hostd.model.observed import MachineSeen, NodeSeen
 from pp_hostd.model.promise import Armed, Committed, GateClosed, GateKind, promise_in
 from pp_hostd.model.roster import Electorate
 from pp_hostd.model.settings import Settings
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Written
 
 
 @frozen

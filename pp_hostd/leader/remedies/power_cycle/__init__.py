@@ -6,38 +6,36 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from pp_hostd.kube.resources import BARE_METAL_HOSTS, Resource
-from pp_hostd.leader.access.rules import READ, rule
 from pp_hostd.leader.caches import Watch
+from pp_hostd.leader.interfaces import READ, Reading, Remedy, rule
 from pp_hostd.leader.node_memory import NextAction, NodeMemory
 from pp_hostd.leader.plan.memory import awaiting
-from pp_hostd.leader.plan.targets import Target
 from pp_hostd.leader.plan.valves import Valves, begun
-from pp_hostd.leader.plan.view import Evidence, View
-from pp_hostd.leader.reading import Reading
-from pp_hostd.leader.remedies.power_cycle.bare_metal_host import PowerRequest, parse_request
-from pp_hostd.leader.remedies.power_cycle.fallback import relieved
-from pp_hostd.leader.remedies.power_cycle.hosts import (
+from pp_hostd.leader.plan.view import Evidence, Target, View
+from pp_hostd.leader.remedies.power_cycle.bare_metal_host import (
     HOST,
     Hosts,
     HostsSeen,
     LookAtHost,
+    PowerRequest,
     host_name,
     host_seen,
     is_off,
     kept_off,
     left_behind,
+    parse_request,
     request_of,
 )
+from pp_hostd.leader.remedies.power_cycle.fallback import relieved
 from pp_hostd.leader.remedies.power_cycle.plan import OFF, awaited, is_never_off, own_backup, power_cycled
 from pp_hostd.leader.remedies.power_cycle.steps import SwitchOff, SwitchOn
-from pp_hostd.leader.remedies.remedy import Remedy
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.leader.steps.port import Look, StepEnded, StepNews
 from pp_hostd.model.keys import REBOOT
 from pp_hostd.model.machine_details import HostReference
 from pp_hostd.model.observed import MachineSeen, Observed
 from pp_hostd.model.settings import Settings
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Written
 
 
 class PowerCycle(Remedy):

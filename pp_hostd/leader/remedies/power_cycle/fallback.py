@@ -8,7 +8,7 @@ from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.plan.freeing import undeletable
 from pp_hostd.leader.plan.valves import Valves, begun
 from pp_hostd.leader.plan.view import View
-from pp_hostd.leader.remedies.power_cycle.hosts import host_name, host_seen, is_off, request_of
+from pp_hostd.leader.remedies.power_cycle.bare_metal_host import host_name, host_seen, is_off, request_of
 from pp_hostd.leader.remedies.power_cycle.plan import power_cycled, requested_off, switched_on
 from pp_hostd.leader.remedies.power_cycle.trouble import host_trouble, unfit, without_host
 

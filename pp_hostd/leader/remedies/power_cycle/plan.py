@@ -14,13 +14,18 @@ from pp_hostd.leader.plan.request_trouble import ids_are_used_up, others_node, u
 from pp_hostd.leader.plan.valves import Valves, handed_over, paused
 from pp_hostd.leader.plan.view import View
 from pp_hostd.leader.remedies.poison_pill.certainty import look_again, refusal
-from pp_hostd.leader.remedies.power_cycle.bare_metal_host import BareMetalHost, PowerRequest
-from pp_hostd.leader.remedies.power_cycle.hosts import HostsSeen, host_seen, is_off, request_of
+from pp_hostd.leader.remedies.power_cycle.bare_metal_host import (
+    BareMetalHost,
+    HostsSeen,
+    PowerRequest,
+    host_seen,
+    is_off,
+    request_of,
+)
 from pp_hostd.leader.remedies.power_cycle.steps import SwitchOff, SwitchOn
 from pp_hostd.leader.remedies.power_cycle.table import Action, Situation, action
 from pp_hostd.leader.remedies.power_cycle.trouble import host_trouble, rival, unfit, without_host
-from pp_hostd.leader.steps.inspection import Inspect
-from pp_hostd.leader.steps.machines import Clear, DeleteMachine
+from pp_hostd.leader.steps.machines import Clear, DeleteMachine, Inspect
 from pp_hostd.leader.steps.nodes import Complete, DropBackup, Recreate, StoreBackup
 from pp_hostd.leader.steps.workloads import Freeing, FreeWorkloads
 from pp_hostd.model.backup import Backup

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.resources import BARE_METAL_HOSTS
-from pp_hostd.leader.remedies.power_cycle.bare_metal_host import PowerRequest, reboot_key
-from pp_hostd.leader.remedies.power_cycle.hosts import HOST
+from pp_hostd.leader.remedies.power_cycle.bare_metal_host import HOST, PowerRequest, reboot_key
 from pp_hostd.leader.steps.machines import check_wish
 from pp_hostd.leader.steps.port import Port, conditional
 

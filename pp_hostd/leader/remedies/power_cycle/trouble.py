@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pp_hostd.leader.plan.view import View
-from pp_hostd.leader.remedies.power_cycle.bare_metal_host import BareMetalHost, PowerRequest
-from pp_hostd.leader.remedies.power_cycle.hosts import HostsSeen, request_of
+from pp_hostd.leader.remedies.power_cycle.bare_metal_host import BareMetalHost, HostsSeen, PowerRequest, request_of
 from pp_hostd.model.keys import EXTERNAL_REMEDIATION
 from pp_hostd.model.machine_details import HostReference
 from pp_hostd.model.record import Unreadable

@@ -11,22 +11,21 @@ from pp_hostd.kube.resources import (
     Resource,
     template_of,
 )
-from pp_hostd.leader.access.rules import RBAC_GROUP, READ, rule, sub_rule
 from pp_hostd.leader.caches import Watch
+from pp_hostd.leader.interfaces import RBAC_GROUP, READ, Reading, Remedy, Requester, rule, sub_rule
 from pp_hostd.leader.node_memory import NextAction, NodeMemory, Term
-from pp_hostd.leader.reading import Reading
-from pp_hostd.leader.remedies.remedy import Remedy
 from pp_hostd.leader.requests.remediation_objects.definitions import definitions
-from pp_hostd.leader.requests.remediation_objects.objects import REMEDIATION, Remediations, RemediationsSeen
 from pp_hostd.leader.requests.remediation_objects.plan import remediations
 from pp_hostd.leader.requests.remediation_objects.remediation import (
     KINDS,
     POISON_PILL,
     PROPOSED,
+    REMEDIATION,
     Remediation,
+    RemediationCache,
+    RemediationsSeen,
     is_carried_out,
 )
-from pp_hostd.leader.requests.requester import Requester
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.model.observed import Observed
 from pp_hostd.model.settings import Settings
@@ -48,7 +47,7 @@ class RemediationObjects(Requester):
         watches = tuple(
             Watch(
                 REMEDIATIONS[kind.name],
-                (Remediations(kind, seen),),
+                (RemediationCache(kind, seen),),
                 unused=not is_carried_out(kind, settings.remediations),
             )
             for kind in KINDS

@@ -10,19 +10,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pp_hostd.frozen import frozen
+from pp_hostd.leader.interfaces import Remedy
 from pp_hostd.leader.node_memory import NextAction, NodeMemory, Stage, Term
-from pp_hostd.leader.plan.electorates import Electorates
 from pp_hostd.leader.plan.memory import awaiting
 from pp_hostd.leader.plan.valves import paused, unwanted
-from pp_hostd.leader.plan.view import View
-from pp_hostd.leader.remedies.remedy import Remedy
-from pp_hostd.leader.requests.remediation_objects.objects import RemediationsSeen, machine_of
+from pp_hostd.leader.plan.view import Electorates, View
 from pp_hostd.leader.requests.remediation_objects.remediation import (
     SUCCEEDED,
     Phase,
     Remediation,
+    RemediationsSeen,
     Strategy,
     is_carried_out,
+    machine_of,
 )
 from pp_hostd.leader.requests.remediation_objects.steps import (
     AskFor,
@@ -35,9 +35,8 @@ from pp_hostd.leader.requests.remediation_objects.steps import (
 from pp_hostd.leader.steps.machines import Clear, DeleteMachine
 from pp_hostd.leader.steps.port import LeaderStep
 from pp_hostd.model.condemnation import NotRequested, last_id
-from pp_hostd.model.externally_remediated import Remediated
 from pp_hostd.model.machine import Machine
-from pp_hostd.model.machine_details import Claim, MachineDetails
+from pp_hostd.model.machine_details import Claim, MachineDetails, Remediated
 from pp_hostd.model.observed import Observed
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.settings import Settings

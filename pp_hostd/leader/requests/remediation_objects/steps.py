@@ -7,17 +7,21 @@ from typing import Any
 
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.resources import REMEDIATIONS
-from pp_hostd.leader.requests.remediation_objects.objects import REMEDIATION
-from pp_hostd.leader.requests.remediation_objects.remediation import CONDITION, SUCCEEDED, Phase, Remediation
+from pp_hostd.leader.requests.remediation_objects.remediation import (
+    CONDITION,
+    REMEDIATION,
+    SUCCEEDED,
+    Phase,
+    Remediation,
+)
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.leader.steps.machines import change_machine
 from pp_hostd.leader.steps.port import Port, Unwritten, conditional
 from pp_hostd.model.condemnation import NotRequested, Requested, parse_condemnation
-from pp_hostd.model.externally_remediated import LISTS, Remediated, said_by
 from pp_hostd.model.keys import REQUESTED_BY
-from pp_hostd.model.machine_details import OWNER_REMEDIATED, Claim
+from pp_hostd.model.machine_details import LISTS, OWNER_REMEDIATED, Claim, Remediated, said_by
 from pp_hostd.model.moment import render_moment
-from pp_hostd.model.written import Written
+from pp_hostd.model.step import Written
 
 
 @frozen

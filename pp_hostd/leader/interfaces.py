@@ -1,23 +1,42 @@
-"""What a remedy is to the rest of the leader: a way to make sure that a host is dead, and to bring it back.
-
-A remedy is a folder here and one line in REMEDIES. Whatever it does not say of itself is as written here.
-"""
+"""What a remedy and a requester are to the rest of the leader: what each reads, may do, plans and explains."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Callable
 
 from pp_hostd.kube.resources import Resource
-from pp_hostd.leader.node_memory import NextAction, NodeMemory
-from pp_hostd.leader.plan.targets import Target
+from pp_hostd.leader.caches import Watch
+from pp_hostd.leader.node_memory import NextAction, NodeMemory, Term
 from pp_hostd.leader.plan.valves import Valves
-from pp_hostd.leader.plan.view import Evidence, View
-from pp_hostd.leader.reading import Reading
+from pp_hostd.leader.plan.view import Evidence, Target, View
 from pp_hostd.leader.steps.api import Json
-from pp_hostd.leader.steps.port import LeaderStep, Look, StepNews
+from pp_hostd.leader.steps.port import Kind, LeaderStep, Look, StepNews
 from pp_hostd.model.observed import MachineSeen, Observed
 from pp_hostd.model.settings import Settings
+
+RBAC_GROUP = "rbac.authorization.k8s.io"
+READ = "get list watch"
+
+
+def rule(kind: Resource, verbs: str, *names: str) -> Json:
+    rule: Json = {"apiGroups": [kind.group], "resources": [kind.plural], "verbs": verbs.split()}
+    return {**rule, "resourceNames": list(names)} if names else rule
+
+
+def sub_rule(kind: Resource, subresource: str = "status") -> Json:
+    return {"apiGroups": [kind.group], "resources": [f"{kind.plural}/{subresource}"], "verbs": ["patch"]}
+
+
+@dataclass
+class Reading:
+    """The watches of one kind of objects. `part` is what they show now: the plan finds it in Observed by its type."""
+
+    kind: Kind
+    watches: tuple[Watch, ...]
+    part: Callable[[], object]
 
 
 class Remedy(ABC):
@@ -128,3 +147,50 @@ class Remedy(ABC):
     @abstractmethod
     def prospect(self, view: View) -> str:
         """What the leader does if remediation of this node is requested, after "the leader"."""
+
+
+class Requester(ABC):
+    """`name` is the value of `install --flows` that grants its rights; empty if it needs none."""
+
+    name = ""
+    needs_machines = True
+    """Whether it works only where Nodes do not stand for themselves."""
+
+    def reading(self, settings: Settings) -> Reading | None:
+        """What it reads beside Nodes, machines and our ConfigMaps; None if nothing."""
+
+    def rights(self, machines: Resource) -> list[Json]:
+        """The rules that RBAC grants to the leader for it."""
+        return []
+
+    def objections(self, kind: Resource, api_object: Json) -> Iterator[str]:
+        """Why pp-hostd can't be uninstalled as long as one of the objects that it reads is so."""
+        yield from ()
+
+    def definitions(self) -> list[Json]:
+        """The CustomResourceDefinitions that it brings along."""
+        return []
+
+    def roles(self, granted: bool) -> list[Json]:
+        """What others need to request by it. Where it is not granted, an install takes their rights away by these."""
+        return []
+
+    def requested(self, observed: Observed) -> Collection[str]:
+        """The machines, by key, whose remediation is requested."""
+        return ()
+
+    def next_actions(
+        self,
+        settings: Settings,
+        observed: Observed,
+        term: Term,
+        next_actions: Sequence[NextAction],
+        remedies: Sequence[Remedy],
+        now: float,
+    ) -> Iterator[tuple[NextAction | None, NodeMemory]]:
+        """What is next for each of its own objects, and what is remembered of it. `next_actions` are the machines'."""
+        yield from ()
+
+    def about(self, observed: Observed, next_action: NextAction) -> Iterator[tuple[Resource, str, str, str]]:
+        """The object of its own that Events about this action name: its kind, namespace, name and uid."""
+        yield from ()

@@ -1,4 +1,4 @@
-"""Steps that write the leader's own ConfigMaps: the budget and the roster."""
+"""Steps on the leader's own objects: the ConfigMaps of budget and roster, and the Lease."""
 
 from __future__ import annotations
 
@@ -34,3 +34,12 @@ class WriteRoster:
 
     async def run(self, port: Port) -> str:
         return await port.store(ROSTER, {ROSTER: self.roster.render()}, self.resource_version)
+
+
+@frozen
+class HandOver:
+    """Give the Lease up: another leader must do this (rule 14)."""
+
+    async def run(self, port: Port) -> str:
+        await port.hand_over()
+        return ""
