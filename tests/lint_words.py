@@ -68,16 +68,16 @@ def pattern(words: str) -> re.Pattern[str]:
 
 
 def faults_of_message(commit: str, message: str) -> list[str]:
-    subject, _, body = message.strip().partition("\n")
-    first = subject.split(" ")[0]
+    machine_key, _, body = message.strip().partition("\n")
+    first = machine_key.split(" ")[0]
     faults = []
-    if len(subject) > LONGEST_SUBJECT:
-        faults.append(f"has {len(subject)} characters; at most {LONGEST_SUBJECT} are allowed")
+    if len(machine_key) > LONGEST_SUBJECT:
+        faults.append(f"has {len(machine_key)} characters; at most {LONGEST_SUBJECT} are allowed")
     if not is_imperative(first):
         faults.append(f"begins with {first!r}; begin with a verb as in an order: Add, Keep, Refuse")
     if not body:
         faults.append("has no body; say there why the change is made")
-    return [f"commit {commit[:12]}: {subject!r} {fault}" for fault in faults]
+    return [f"commit {commit[:12]}: {machine_key!r} {fault}" for fault in faults]
 
 
 def is_imperative(word: str) -> bool:

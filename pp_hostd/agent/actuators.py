@@ -207,8 +207,8 @@ class AgentHands:
     async def _ask(self, peers: tuple[str, ...], uid: str) -> None:
         rosters = self._senses.current_rosters
         # By the roster, not by what this run has read: it may have started without the API.
-        subject = next((own.machine or own.name for own in rosters.members([self._node])), self._node)
-        namespace, _, name = subject.rpartition("/")
+        machine_key = next((own.machine or own.name for own in rosters.members([self._node])), self._node)
+        namespace, _, name = machine_key.rpartition("/")
         question = Question(MachineReference(namespace or None, name, uid), self._node)
         one_round = Round(self.settings, self.keyring, self._clock, self._senses.tell)
         await one_round.ask(rosters.members(peers), question)

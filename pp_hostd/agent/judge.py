@@ -67,10 +67,14 @@ def _after_read(standing: Standing, memory: Memory, read: Read) -> Memory:
         failure = read.failure or "the machine does not exist"  # rule 1: no proof, a failed read
     elif read.machine is not None:
         condemnation = read.machine.condemnation
-        failure = f"{read.machine.subject}: {condemnation}"
+        failure = f"{read.machine.machine_key}: {condemnation}"
         if standing.machine_uid not in (None, read.machine.uid):  # rule 1: of the uid in the promise
-            condemnation, failure, gone = None, f"{read.machine.subject} has another uid than the one promised", True
-    missing = Missing(read.began_at, read.ended_at) if gone and read.subject == standing.machine != "" else None
+            condemnation, failure, gone = (
+                None,
+                f"{read.machine.machine_key} has another uid than the one promised",
+                True,
+            )
+    missing = Missing(read.began_at, read.ended_at) if gone and read.machine_key == standing.machine != "" else None
     memory = replace(memory, missing=missing) if missing is not None or memory.missing is not None else memory
     if isinstance(condemnation, Condemned):
         memory = _finished(memory, read, f"condemned under id {condemnation.id}")

@@ -87,7 +87,7 @@ class FreshReads:
         self._begin()
 
     def _answer(self, about: MachineReference, outcome: ReadOutcome, began_at: float) -> Statement:
-        return self._witness.answer(about.subject, about.uid, outcome, began_at=began_at, now=self._clock())
+        return self._witness.answer(about.machine_key, about.uid, outcome, began_at=began_at, now=self._clock())
 
 
 MAX_NONCES = 1024
@@ -131,8 +131,8 @@ class PeerServer:
         Goes on until it is cancelled."""
         while True:
             await asyncio.sleep(REMEMBERED_SECONDS)
-            for subject, uid in self._witness.remembered:
-                namespace, _, name = subject.rpartition("/")
+            for machine_key, uid in self._witness.remembered:
+                namespace, _, name = machine_key.rpartition("/")
                 await self._reads.statement(MachineReference(namespace or None, name, uid), self._read_seconds)
 
     def metrics(self) -> Iterator[Metric]:
@@ -171,7 +171,7 @@ class PeerServer:
             nonce=exchange.nonce,
             answered_by=self._me,
             asked_by=exchange.question.asked_by,
-            about=exchange.question.about.subject,
+            about=exchange.question.about.machine_key,
             lifted_id=statement.lifted_id,
         )
         body = answer.render().encode()

@@ -299,10 +299,10 @@ def _enrolment_trouble(host_context: HostContext) -> str:
         return f"Node {host_context.node} is not in the roster; enrol it with: pp-leader enroll {host_context.node}"
     if host_context.machine is None:
         return "its machine has not been read yet"
-    if member.uid != host_context.machine.uid or (member.machine or member.name) != host_context.machine.subject:
+    if member.uid != host_context.machine.uid or (member.machine or member.name) != host_context.machine.machine_key:
         return (
             f"the roster names machine {member.machine or member.name} (uid {member.uid}) for this node, "
-            f"and its own machine is {host_context.machine.subject} (uid {host_context.machine.uid})"
+            f"and its own machine is {host_context.machine.machine_key} (uid {host_context.machine.uid})"
         )
     return ""
 

@@ -70,7 +70,8 @@ def report(
             "outcome_unknown": [_record(each.record) for each in commitments.pending],
         },
         "node_object": _node_object(commitments),
-        "machine": host_context.machine and {"subject": host_context.machine.subject, "uid": host_context.machine.uid},
+        "machine": host_context.machine
+        and {"subject": host_context.machine.machine_key, "uid": host_context.machine.uid},
         "condemned_id": memory.condemned_id,
         "roster": _roster(host_context),
         "reads": _reads(memory, now),

@@ -52,10 +52,10 @@ class AgentSenses:
         taken, self._news = self._news, []
         return taken
 
-    def learned(self, subject: str, uid: str, condemnation_id: int, at: float) -> None:
+    def learned(self, machine_key: str, uid: str, condemnation_id: int, at: float) -> None:
         """A machine is condemned, perhaps this host's own (the watch on condemned machines)."""
-        self.witness.learned(subject, uid, condemnation_id, at)
-        if self.machine is not None and (subject, uid) == (self.machine.subject, self.machine.uid):
+        self.witness.learned(machine_key, uid, condemnation_id, at)
+        if self.machine is not None and (machine_key, uid) == (self.machine.machine_key, self.machine.uid):
             self.tell(WatchedCondemned(uid, condemnation_id, at))
 
     def listed(self) -> None:

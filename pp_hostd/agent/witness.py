@@ -71,62 +71,62 @@ class Witness:
         self._has_listed = True
 
     def learned(
-        self, subject: str, uid: str, condemnation_id: int, at: float, read_began_at: float = -math.inf
+        self, machine_key: str, uid: str, condemnation_id: int, at: float, read_began_at: float = -math.inf
     ) -> None:
         """The machine was seen condemned under this id, by a watch, or by a read that began then. A lower id is old,
         unless a read found it that began after the higher one was last learned: somebody has taken that one away."""
-        memory = self._memories.get((subject, uid))
+        memory = self._memories.get((machine_key, uid))
         if memory is not None and condemnation_id < memory.id and read_began_at <= memory.known_at:
             return
         if memory is None or condemnation_id < memory.id:  # whoever acknowledged the higher one has forgotten it
             self._serial += 1
             memory = _Memory(condemnation_id, at if memory is None else memory.known_at, self._serial)
-        self._remember(subject, uid, replace(memory, id=condemnation_id, known_at=max(at, memory.known_at)))
+        self._remember(machine_key, uid, replace(memory, id=condemnation_id, known_at=max(at, memory.known_at)))
 
     @property
     def remembered(self) -> tuple[tuple[str, str], ...]:
-        """The machines, by subject and uid, that are known to be condemned."""
+        """The machines, by key and uid, that are known to be condemned."""
         return tuple(self._memories)
 
-    def answer(self, subject: str, uid: str, outcome: ReadOutcome, *, began_at: float, now: float) -> Statement:
+    def answer(self, machine_key: str, uid: str, outcome: ReadOutcome, *, began_at: float, now: float) -> Statement:
         """What to say of this machine after such a read of it, which began then and ended now."""
         if not self._has_listed:
             return self._statement(Health.API_ERROR)
-        if isinstance(outcome, Machine) and outcome.subject != subject:
+        if isinstance(outcome, Machine) and outcome.machine_key != machine_key:
             outcome = Unread.FAILED  # that is not the object of the request: the API lies
         if outcome is Unread.NOT_FOUND or (isinstance(outcome, Machine) and outcome.uid != uid):
-            return self._remembered(subject, uid, now) if self.own_missing else self._statement(Health.NOT_FOUND)
+            return self._remembered(machine_key, uid, now) if self.own_missing else self._statement(Health.NOT_FOUND)
         condemnation = outcome.condemnation if isinstance(outcome, Machine) else None
         if isinstance(condemnation, Condemned):
-            self.learned(subject, uid, condemnation.id, now, began_at)
+            self.learned(machine_key, uid, condemnation.id, now, began_at)
         elif isinstance(condemnation, NotCondemned):
-            cleared = self._cleared(subject, uid, condemnation.last_id, began_at)
+            cleared = self._cleared(machine_key, uid, condemnation.last_id, began_at)
             if cleared and not self.own_missing:
                 return replace(self._statement(Health.HEALTHY), lifted_id=condemnation.last_id)
-        return self._remembered(subject, uid, now)
+        return self._remembered(machine_key, uid, now)
 
-    def _cleared(self, subject: str, uid: str, lifted_id: int, began_at: float) -> bool:
+    def _cleared(self, machine_key: str, uid: str, lifted_id: int, began_at: float) -> bool:
         """Forget the machine after a read that says "not condemned".
 
         Not if the condemnation was learned or said since the read began; unless that very one is the one which the read
         found lifted, and a watch reported it late: no id is drawn twice, so what once was lifted is so for good.
         """
-        memory = self._memories.get((subject, uid))
+        memory = self._memories.get((machine_key, uid))
         if memory is not None and began_at <= memory.known_at and lifted_id != memory.id:
             return False
-        self._memories.pop((subject, uid), None)
+        self._memories.pop((machine_key, uid), None)
         return True
 
-    def _remembered(self, subject: str, uid: str, now: float) -> Statement:
-        memory = self._memories.get((subject, uid))
+    def _remembered(self, machine_key: str, uid: str, now: float) -> Statement:
+        memory = self._memories.get((machine_key, uid))
         if memory is None:
             return self._statement(Health.API_ERROR)
-        self._remember(subject, uid, replace(memory, known_at=max(now, memory.known_at)))
+        self._remember(machine_key, uid, replace(memory, known_at=max(now, memory.known_at)))
         return self._statement(Health.UNHEALTHY, memory.id, memory.serial)
 
-    def _remember(self, subject: str, uid: str, memory: _Memory) -> None:
-        self._memories[subject, uid] = memory
-        self._memories.move_to_end((subject, uid))
+    def _remember(self, machine_key: str, uid: str, memory: _Memory) -> None:
+        self._memories[machine_key, uid] = memory
+        self._memories.move_to_end((machine_key, uid))
         if len(self._memories) > self._max_remembered:
             self._memories.popitem(last=False)
 

@@ -55,9 +55,9 @@ class Asking:
     tell: Callable[[StepNews], None]
     turns: asyncio.Semaphore
 
-    async def ask(self, subject: str, uid: str, peers: tuple[Member, ...]) -> None:
+    async def ask(self, machine_key: str, uid: str, peers: tuple[Member, ...]) -> None:
         """Ends when each peer has answered or let its time pass."""
-        namespace, _, name = subject.rpartition("/")
+        namespace, _, name = machine_key.rpartition("/")
         question = Question(MachineReference(namespace or None, name, uid), self.asked_by)
         waiting = iter(peers)
         await asyncio.gather(*(self._lane(waiting, question) for _ in range(min(MAX_OPEN, len(peers)))))
@@ -166,9 +166,9 @@ class Apply:
         except Exception as error:
             return Written.UNKNOWN, f"unforeseen: {error!r}"
 
-    async def _ask_peers(self, node: str, subject: str, uid: str, peers: tuple[Member, ...]) -> None:
+    async def _ask_peers(self, node: str, machine_key: str, uid: str, peers: tuple[Member, ...]) -> None:
         asking = Asking(node, self._own_node, self._settings, self.keyring, self._clock, self._tell, self._questions)
-        await asking.ask(subject, uid, peers)
+        await asking.ask(machine_key, uid, peers)
 
 
 async def _within(seconds: float, exchange: Exchange) -> Json | None:

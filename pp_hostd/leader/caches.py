@@ -183,14 +183,14 @@ class Nodes(Cache[NodeSeen]):
     def _take(self, name: str, found: NodeSeen | None) -> None:
         before = self.seen.pop(name, None)
         if found is not None:
-            found = self.seen[name] = replace(found, stretch=self._stretch(before, found))
+            found = self.seen[name] = replace(found, unbroken_since=self._unbroken_since(before, found))
         list_name(self.marked, name, found is not None and found.marked)
         if _for_roster(before) != _for_roster(found):
             self.revision += 1
 
-    def _stretch(self, before: NodeSeen | None, found: NodeSeen) -> int:
+    def _unbroken_since(self, before: NodeSeen | None, found: NodeSeen) -> int:
         if before is not None and _binding(before) == _binding(found):
-            return before.stretch
+            return before.unbroken_since
         self._stretches += 1
         return self._stretches
 
@@ -202,7 +202,7 @@ class _MachineFound:
 
 
 class Machines(Cache[_MachineFound]):
-    """By subject; `requests` are those that need work, `claims` those that name a BareMetalHost, by what
+    """By key; `requests` are those that need work, `claims` those that name a BareMetalHost, by what
     they call it."""
 
     def __init__(self) -> None:
@@ -236,12 +236,12 @@ class Machines(Cache[_MachineFound]):
 
     def _claim(self, name: str, before: object, now: object) -> None:
         if isinstance(before, HostReference) and before != now:
-            claims = self.claims[before.subject or before.uid]
+            claims = self.claims[before.machine_key or before.uid]
             claims.discard(name)
             if not claims:
-                del self.claims[before.subject or before.uid]
+                del self.claims[before.machine_key or before.uid]
         if isinstance(now, HostReference):
-            self.claims.setdefault(now.subject or now.uid, set()).add(name)
+            self.claims.setdefault(now.machine_key or now.uid, set()).add(name)
 
     def _stretched(self, before: MachineSeen | None, found: Machine) -> MachineSeen:
         """No number is used twice: what has lapsed for a moment stays void, whatever is put back (rule 9)."""
@@ -277,7 +277,7 @@ def _for_roster(seen: NodeSeen | None) -> object:
         return None
     promise = promise_in(seen.node.agent)
     promised = None if promise is None else (promise.roster_version, promise.watchdog)
-    return seen.node.uid, seen.node.address, seen.subject, promised
+    return seen.node.uid, seen.node.address, seen.machine_key, promised
 
 
 def _binding(seen: NodeSeen) -> object:

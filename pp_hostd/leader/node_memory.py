@@ -96,7 +96,7 @@ class NextAction:
     `refused`: it is blocked, and needs an operator."""
 
     node: str
-    subject: str
+    machine_key: str
     stage: Stage
     sentence: str
     step: LeaderStep | None = None
@@ -108,4 +108,4 @@ class NextAction:
     @property
     def key(self) -> str:
         """What its steps and its case go by: the Node's name, where there is one."""
-        return self.of or self.node or self.subject
+        return self.of or self.node or self.machine_key

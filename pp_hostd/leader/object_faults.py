@@ -15,7 +15,7 @@ from pp_hostd.model.promise import Armed, WatchdogKind
 from pp_hostd.service.journal import Journal, Message, Priority
 
 Faults = tuple[Mapping[str, Fault], Mapping[str, Fault]]
-"""Of Nodes by name, of machines by subject."""
+"""Of Nodes by name, of machines by key."""
 REASON = "Unusable"
 NOT_LISTED = "enrolled, but not in the roster, so its agent promises nothing"
 SOFTDOG_REASON = "Softdog"
@@ -53,8 +53,8 @@ class ObjectFaults:
     ) -> Iterator[tuple[About, str, str]]:
         for name, fault in of_nodes.items():
             yield About(NODES, None, name, fault.uid), REASON, fault.sentence
-        for subject, fault in of_machines.items():
-            namespace, _, name = subject.rpartition("/")
+        for machine_key, fault in of_machines.items():
+            namespace, _, name = machine_key.rpartition("/")
             yield About(self._machines, namespace or None, name, fault.uid), REASON, fault.sentence
         for name, why in islice(self._unlisted.items(), MAX_FAULTY):
             seen = observed.nodes.get(name)

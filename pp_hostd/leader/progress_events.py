@@ -57,7 +57,9 @@ class ProgressEvents:
 
     def tell(self, next_actions: tuple[NextAction, ...], observed: Observed) -> None:
         """What has changed since the last time."""
-        present = {(next_action.of, next_action.node, next_action.subject): next_action for next_action in next_actions}
+        present = {
+            (next_action.of, next_action.node, next_action.machine_key): next_action for next_action in next_actions
+        }
         for key, next_action in present.items():
             self._follow(key, next_action, observed)
         for key in [key for key in self._followed if key not in present]:
@@ -123,17 +125,17 @@ class ProgressEvents:
     def _say(self, next_action: NextAction, stage: str, sentence: str, observed: Observed) -> None:
         warning = next_action.refused and stage != FINISHED
         priority = Priority.WARNING if warning else Priority.NOTICE
-        line = f"{next_action.node or next_action.subject}: {sentence}"
+        line = f"{next_action.node or next_action.machine_key}: {sentence}"
         self._journal.say(
-            Message.COURSE, line, priority, node=next_action.node, machine=next_action.subject, stage=stage
+            Message.COURSE, line, priority, node=next_action.node, machine=next_action.machine_key, stage=stage
         )
-        self._note(Told(self._wallclock(), next_action.node or next_action.subject, stage, sentence))
+        self._note(Told(self._wallclock(), next_action.node or next_action.machine_key, stage, sentence))
         reason = "".join(word.capitalize() for word in ("refused" if warning else stage).split())
         for about in self._about(next_action, observed):
             self._event(about, reason, sentence, warning)
 
     def _about(self, next_action: NextAction, observed: Observed) -> Iterator[About]:
-        seen, machine = observed.nodes.get(next_action.node), observed.machines.get(next_action.subject)
+        seen, machine = observed.nodes.get(next_action.node), observed.machines.get(next_action.machine_key)
         for requester in self._requesters:
             for kind, namespace, name, uid in requester.about(observed, next_action):
                 yield About(kind, namespace, name, uid)
@@ -155,7 +157,7 @@ def _told(followed: _Followed, now: float, wallclock: datetime) -> CourseTold:
     due_in = None if next_action.due_at is None else timedelta(seconds=round(next_action.due_at - now))
     return CourseTold(
         next_action.node,
-        next_action.subject,
+        next_action.machine_key,
         next_action.stage.value,
         next_action.sentence,
         next_action.refused,

@@ -187,7 +187,7 @@ class Watches:
 
     @property
     def faults(self) -> tuple[Mapping[str, Fault], Mapping[str, Fault]]:
-        """Of Nodes (by name) and of machines (by subject), those that were first."""
+        """Of Nodes (by name) and of machines (by key), those that were first."""
         return self._nodes.faults, self._machines.faults
 
     @property

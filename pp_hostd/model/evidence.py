@@ -14,7 +14,7 @@ from pp_hostd.model.roster import Electorate, Member
 
 @frozen
 class Read:
-    """One finished linearizable read of the machine `subject`: found, `missing`, or failed for the reason in
+    """One finished linearizable read of the machine `machine_key`: found, `missing`, or failed for the reason in
     `failure`."""
 
     began_at: float
@@ -22,7 +22,7 @@ class Read:
     machine: Machine | None = None
     missing: bool = False
     failure: str = ""
-    subject: str = ""
+    machine_key: str = ""
 
 
 @frozen

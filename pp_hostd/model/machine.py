@@ -25,13 +25,13 @@ class Machine:
     """It bears the label of the condemned, which means nothing by itself and goes with the condemnation."""
 
     @property
-    def subject(self) -> str:
+    def machine_key(self) -> str:
         """How rosters and peer answers name this machine."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
 def machine_of_node(api_object: object, machines: str) -> str | Unreadable:
-    """The subject of the machine that a Node in the API belongs to; `machines` is the setting of that name."""
+    """The key of the machine that a Node in the API belongs to; `machines` is the setting of that name."""
     return read("the Node's machine", lambda node: _machine_of_node(Fields(node), machines), api_object)
 
 

@@ -66,11 +66,11 @@ _ACTUATORS_MARKS = (
 class HostReference:
     """The host's namespace/name and its uid; one of the two may be empty."""
 
-    subject: str
+    machine_key: str
     uid: str
 
     def __str__(self) -> str:
-        return self.subject or f"of uid {self.uid}"
+        return self.machine_key or f"of uid {self.uid}"
 
 
 @frozen
@@ -205,9 +205,9 @@ def _pause(cluster: Fields) -> str:
     return "spec.paused" if cluster.section("spec").anything("paused") else ""
 
 
-def wish_of_machine(subject: str, about: MachineDetails) -> str:
+def wish_of_machine(machine_key: str, about: MachineDetails) -> str:
     """Why its own marks hold the remedy back; empty if none."""
-    return f"Machine {subject} bears {about.paused}. To go on: remove that annotation" if about.paused else ""
+    return f"Machine {machine_key} bears {about.paused}. To go on: remove that annotation" if about.paused else ""
 
 
 def wish_of_cluster(cluster: str, pause: str | Unreadable | None) -> str:

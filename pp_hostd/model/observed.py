@@ -24,15 +24,15 @@ CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kube
 
 @frozen
 class NodeSeen:
-    """A Node; `subject` is the machine that it names. `freed` and `confirmed` are None where nothing is. `replaces` is
+    """A Node; `machine_key` names its machine. `freed` and `confirmed` are None where nothing is. `replaces` is
     the uid of the Node that somebody else replaced by it, once it has what that one had; empty if none. `conditioned`:
     it has a Ready condition, whatever that says. `requested_again`: a leader has noted that remediation was requested
-    again before the host was back. `stretch` changes whenever the watch has shown that another promise
+    again before the host was back. `unbroken_since` changes whenever the watch has shown that another promise
     binds the host than before, or that its Node got or lost the taint, and when it had to begin again: with the same
     one there was no gap."""
 
     node: Node
-    subject: str | Unreadable
+    machine_key: str | Unreadable
     control_plane: bool = False
     freed: int | Unreadable | None = None
     confirmed: Confirmation | Unreadable | None = None
@@ -44,7 +44,7 @@ class NodeSeen:
     ready: bool = False
     conditioned: bool = True
     requested_again: bool = False
-    stretch: int = field(default=0, compare=False)
+    unbroken_since: int = field(default=0, compare=False)
 
     @property
     def marked(self) -> bool:
@@ -61,12 +61,12 @@ class NodeSeen:
 
 @frozen
 class MachineSeen:
-    """A machine as the watch shows it. `stretch` changes whenever it was seen in another condemnation than before, and
-    when the watch had to begin again: two looks with the same one saw the same condemnation, without a gap (rule 9).
-    `after` is the last version that was seen before it; empty where none was."""
+    """A machine as the watch shows it. `unbroken_since` changes whenever it was seen in another condemnation than
+    before, and when the watch had to begin again: two looks with the same one saw the same condemnation, without a gap
+    (rule 9). `after` is the last version that was seen before it; empty where none was."""
 
     machine: Machine
-    stretch: int
+    unbroken_since: int
     after: str = ""
     host: MachineDetails = NO_HOST
 
@@ -151,7 +151,7 @@ def _node_seen(node: Node, fields: Fields, machines: str) -> NodeSeen:
     confirmed = annotations.anything(CONFIRMED_DEAD) if CONFIRMED_DEAD in annotations else None
     return NodeSeen(
         node=node,
-        subject=machine_of_node(fields.without(), machines),
+        machine_key=machine_of_node(fields.without(), machines),
         control_plane=any(label in labels for label in CONTROL_PLANE_LABELS),
         freed=read("the mark of a freed Node", _freed, annotations) if FREED in annotations else None,
         confirmed=None if confirmed is None else parse_confirmation(confirmed),

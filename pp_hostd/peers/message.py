@@ -64,14 +64,14 @@ class MachineReference:
     uid: str
 
     @property
-    def subject(self) -> str:
+    def machine_key(self) -> str:
         """How rosters and answers name it."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     @property
     def path(self) -> str:
         kind = "machine" if self.namespace else "node"
-        return f"/v1/{kind}/{self.subject}?uid={quote(self.uid, safe='')}"
+        return f"/v1/{kind}/{self.machine_key}?uid={quote(self.uid, safe='')}"
 
 
 @frozen
@@ -142,7 +142,7 @@ def parse_reply(
     if isinstance(answer, Unreadable):
         return answer
     question = exchange.question
-    expected = (exchange.nonce, exchange.asked_of, question.asked_by, question.about.subject)
+    expected = (exchange.nonce, exchange.asked_of, question.asked_by, question.about.machine_key)
     if (answer.nonce, answer.answered_by, answer.asked_by, answer.about) != expected:
         return Unreadable(what, "it answers another question")
     return answer

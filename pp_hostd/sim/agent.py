@@ -119,8 +119,8 @@ class Agent:
         )
 
     @property
-    def subject(self) -> str:
-        return self._client.api.cluster.subject(self._host.name)
+    def machine_key(self) -> str:
+        return self._client.api.cluster.machine_key(self._host.name)
 
     # Turns.
 
@@ -240,7 +240,7 @@ class Agent:
     def read(self) -> None:
         began_at = self.clock()
         self._objects.read(
-            self.subject, lambda reply: self.tell(self._own_read(began_at, reply)), self._deadline_seconds
+            self.machine_key, lambda reply: self.tell(self._own_read(began_at, reply)), self._deadline_seconds
         )
 
     def _own_read(self, began_at: float, reply: Reply) -> Read:
@@ -249,17 +249,17 @@ class Agent:
                 self.truth.proven(began_at)
             replaced = reply.uid != self.driver.commitments.bound_uid
             self._missing_since = began_at if replaced else None  # rule 1: its own Machine is gone
-            return Read(began_at, self.clock(), reply, subject=self.subject)
+            return Read(began_at, self.clock(), reply, machine_key=self.machine_key)
         if isinstance(reply, Failed):
             self._missing_since = began_at if reply.missing else None
             failure = "" if reply.missing else reply.sentence
-            return Read(began_at, self.clock(), missing=reply.missing, failure=failure, subject=self.subject)
+            return Read(began_at, self.clock(), missing=reply.missing, failure=failure, machine_key=self.machine_key)
         return Read(began_at, self.clock(), failure="it is another node's machine, or unreadable")
 
     def ask(self, peers: tuple[str, ...], uid: str) -> None:
         self.truth.asks()
         for peer in peers:
-            ask(self, self._ask_peer, peer, (self._host.name, self.subject, uid))
+            ask(self, self._ask_peer, peer, (self._host.name, self.machine_key, uid))
 
     @property
     def unproven_seconds(self) -> float:
@@ -348,24 +348,24 @@ class Agent:
         if isinstance(machine, Unreadable) or not isinstance(machine.condemnation, Condemned):
             return
         at = self.clock()
-        self.witness.learned(machine.subject, machine.uid, machine.condemnation.id, at)
+        self.witness.learned(machine.machine_key, machine.uid, machine.condemnation.id, at)
         own = self._host_context.machine
-        if own is not None and (machine.subject, machine.uid) == (own.subject, own.uid):
+        if own is not None and (machine.machine_key, machine.uid) == (own.machine_key, own.uid):
             self.tell(WatchedCondemned(machine.uid, machine.condemnation.id, at))
 
     # The peer port.
 
     def answer(self, question: Question, answered: Answered) -> None:
         """A read begun from here on, and then what the witness says."""
-        asker, subject, uid = question
+        asker, machine_key, uid = question
         me = self._host.name
 
         def said(found: Statement) -> None:
-            answered(Answer(found.health, found.id, found.token, "", me, asker, subject, found.lifted_id))
+            answered(Answer(found.health, found.id, found.token, "", me, asker, machine_key, found.lifted_id))
 
-        self._state(subject, uid, said)
+        self._state(machine_key, uid, said)
 
-    def _state(self, subject: str, uid: str, said: Callable[[Statement], None]) -> None:
+    def _state(self, machine_key: str, uid: str, said: Callable[[Statement], None]) -> None:
         began_at = self.clock()
 
         def read(reply: Reply) -> None:
@@ -374,13 +374,13 @@ class Agent:
                 outcome = reply
             elif isinstance(reply, Failed) and reply.missing:
                 outcome = Unread.NOT_FOUND
-            said(self.witness.answer(subject, uid, outcome, began_at=began_at, now=self.clock()))
+            said(self.witness.answer(machine_key, uid, outcome, began_at=began_at, now=self.clock()))
 
-        self._objects.read(subject, read, peer_read_seconds(self.settings))
+        self._objects.read(machine_key, read, peer_read_seconds(self.settings))
 
     def _read_remembered_again(self) -> None:
-        for subject, uid in self.witness.remembered:
-            self._state(subject, uid, lambda _: None)
+        for machine_key, uid in self.witness.remembered:
+            self._state(machine_key, uid, lambda _: None)
         self._process.later(REMEMBERED_SECONDS, self._read_remembered_again)
 
     def later(self, seconds: float, action: Callable[[], None]) -> None:

@@ -274,9 +274,9 @@ class Objects:
     def __init__(self, client: Client, host: str) -> None:
         self._client, self._host = client, host
 
-    def read(self, subject: str, done: Done, deadline_seconds: float) -> None:
+    def read(self, machine_key: str, done: Done, deadline_seconds: float) -> None:
         """A machine."""
-        namespace, _, name = subject.rpartition("/")
+        namespace, _, name = machine_key.rpartition("/")
         serve = partial(self._client.api.found, parse_machine, self._client.api.cluster.kind, namespace, name)
         self._client.call(serve, done, deadline_seconds)
 

@@ -215,5 +215,5 @@ class Attacks:
 
 
 def _accuse(liar: str, health: Health, question: Question) -> Answer:
-    asker, subject, _ = question
-    return Answer(health, LIED_ID if health is Health.UNHEALTHY else None, "liar.1", "", liar, asker, subject, 0)
+    asker, machine_key, _ = question
+    return Answer(health, LIED_ID if health is Health.UNHEALTHY else None, "liar.1", "", liar, asker, machine_key, 0)

@@ -55,7 +55,7 @@ class Cluster:
     def machines_are_nodes(self) -> bool:
         return self.kind is NODES
 
-    def subject(self, node: str) -> str:
+    def machine_key(self, node: str) -> str:
         return node if self.machines_are_nodes else f"{MACHINES_IN}/{node}"
 
     def place(self, node: str) -> tuple[Resource, str, str]:
@@ -65,7 +65,7 @@ class Cluster:
     def naming(self, node: str) -> dict[str, str]:
         """The annotations by which a Node names its machine."""
         if self.machines == "openshift":
-            return {"machine.openshift.io/machine": self.subject(node)}
+            return {"machine.openshift.io/machine": self.machine_key(node)}
         if self.machines == "cluster-api":
             return {"cluster.x-k8s.io/cluster-namespace": MACHINES_IN, "cluster.x-k8s.io/machine": node}
         return {}

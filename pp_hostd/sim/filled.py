@@ -45,12 +45,12 @@ def machine_of(api: Api, name: str) -> Machine:
 
 
 def _member(api: Api, name: str, number: int) -> Member:
-    subject, address = api.cluster.subject(name), f"10.0.{number // 250}.{number % 250 + 1}"
+    machine_key, address = api.cluster.machine_key(name), f"10.0.{number // 250}.{number % 250 + 1}"
     api.create(NODES, "", _node(api, name, number, address))
     make_machine(api, name)
     if api.cluster.power_cycles:
         make_host(api, name)
-    return Member(name, subject if "/" in subject else None, address, machine_of(api, name).uid, 1, None)
+    return Member(name, machine_key if "/" in machine_key else None, address, machine_of(api, name).uid, 1, None)
 
 
 def _node(api: Api, name: str, number: int, address: str) -> Json:

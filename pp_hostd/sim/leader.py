@@ -203,9 +203,11 @@ class LeaderTerm:
     async def _sleep(self, seconds: float) -> None:
         await Sleep(self._client, seconds)
 
-    async def _ask_peers(self, node: str, subject: str, uid: str, peers: tuple[Member, ...]) -> None:
+    async def _ask_peers(self, node: str, machine_key: str, uid: str, peers: tuple[Member, ...]) -> None:
         round_seconds = self._leader.settings.peers.round_seconds
-        ask = partial(Asking, self._client, self._leader.ask_peer, round_seconds, node, subject, uid, peers, self._tell)
+        ask = partial(
+            Asking, self._client, self._leader.ask_peer, round_seconds, node, machine_key, uid, peers, self._tell
+        )
         await Started(ask)
 
     async def _hand_over(self) -> None:

@@ -69,8 +69,9 @@ MUTANTS_OF_HOST = (
         "deaf",
         (
             "agent.witness:Witness.answer",
-            "last_id)\n    return self._remembered(subject, uid, now)",
-            "last_id)\n    return self._remembered(subject, uid, now if isinstance(condemnation, Condemned) else None)",
+            "last_id)\n    return self._remembered(machine_key, uid, now)",
+            "last_id)\n    now = now if isinstance(condemnation, Condemned) else None\n"
+            "    return self._remembered(machine_key, uid, now)",
         ),
         ("agent.witness:Witness._remembered", "if memory is None:", "if memory is None or now is None:"),
     ),
@@ -294,7 +295,7 @@ MUTANTS_OF_LEADER = (
         ),
         (
             "leader.remedies.poison_pill.memory:sighted",
-            "pill.stretch == seen.stretch",
+            "pill.unbroken_since == seen.stretch",
             "getattr(seen.machine.condemnation, 'id', 0) == pill.id",
         ),
         ("leader.remedies.poison_pill.memory:unbroken", "pill.stated == stretch", "True"),

@@ -58,7 +58,7 @@ class Asking:
         ask_peer: AskPeer,
         round_seconds: float,
         node: str,
-        subject: str,
+        machine_key: str,
         uid: str,
         peers: tuple[Member, ...],
         tell: Callable[[StepNews], None],
@@ -67,7 +67,7 @@ class Asking:
         self._node, self._tell, self._over = node, tell, over
         self._waiting = {peer.name for peer in peers}
         self._asked_at = client.process.clock()
-        question = (client.host, subject, uid)
+        question = (client.host, machine_key, uid)
         for peer in peers:
             ask_peer(peer.name, question, partial(self._answered, peer.name))
         client.process.later(round_seconds, self._end)

@@ -256,7 +256,7 @@ class World:
         self.network.send(source, peer, arrive)
 
     def _asker(self, source: str, question: Question) -> Process:
-        own = question[1] == self.api.cluster.subject(source)
+        own = question[1] == self.api.cluster.machine_key(source)
         return (self.agents if own else self.leaders)[source][0]
 
     def leading(self) -> tuple[str, ...]:

@@ -45,7 +45,7 @@ class Home:
     def where(self) -> str | None:
         return self.namespace if self.kind.namespaced else None
 
-    def subject(self, name: str) -> str:
+    def machine_key(self, name: str) -> str:
         return f"{self.namespace}/{name}" if self.where else name
 
     async def enrol(self, name: str) -> Json:

@@ -47,16 +47,16 @@ class Heard:
         self.told_before_listed = 0
         self.watch = CondemnedWatch(client or home.client, home.machines, boottime, self)
 
-    def learned(self, subject: str, uid: str, condemnation_id: int, at: float) -> None:
-        self.told.append((subject, uid, condemnation_id))
+    def learned(self, machine_key: str, uid: str, condemnation_id: int, at: float) -> None:
+        self.told.append((machine_key, uid, condemnation_id))
         self.told_at.append(at)
 
     def listed(self) -> None:
         self.lists += 1
         self.told_before_listed = self.told_before_listed or len(self.told)
 
-    def of(self, subject: str) -> list[tuple[str, int]]:
-        return [(uid, condemnation_id) for each, uid, condemnation_id in self.told if each == subject]
+    def of(self, machine_key: str) -> list[tuple[str, int]]:
+        return [(uid, condemnation_id) for each, uid, condemnation_id in self.told if each == machine_key]
 
 
 async def test_what_was_condemned_before_is_told_before_the_list_is_called_whole(home: Home, unique: str) -> None:
@@ -66,7 +66,7 @@ async def test_what_was_condemned_before_is_told_before_the_list_is_called_whole
     heard = Heard(home)
     async with running(heard.watch.run()):
         await until(lambda: heard.lists, "the condemned are listed")
-    assert (home.subject(unique), uid_of(created), 7) in heard.told[: heard.told_before_listed]
+    assert (home.machine_key(unique), uid_of(created), 7) in heard.told[: heard.told_before_listed]
     assert heard.watch.trouble == ""
 
 
@@ -75,12 +75,12 @@ async def test_a_condemnation_is_told_when_it_is_written_and_each_later_one_agai
     heard = Heard(home)
     async with running(heard.watch.run()):
         await until(lambda: heard.lists, "the condemned are listed")
-        assert heard.of(home.subject(unique)) == []
+        assert heard.of(home.machine_key(unique)) == []
         for condemnation_id in (7, 8):
             before = boottime()
             await home.condemn(unique, condemnation_id)
             told = (uid_of(created), condemnation_id)
-            await until(lambda told=told: told in heard.of(home.subject(unique)), "it is told")  # type: ignore[misc]
+            await until(lambda told=told: told in heard.of(home.machine_key(unique)), "it is told")  # type: ignore[misc]
             assert before < heard.told_at[-1] < boottime()
 
 
@@ -97,8 +97,8 @@ async def test_that_a_condemnation_was_lifted_or_its_machine_deleted_is_no_news(
         await home.client.patch(home.kind, lifted, {"metadata": NotRequested(7).render()}, namespace=home.where)
         await home.client.delete(home.kind, deleted, namespace=home.where)
         await home.condemn(last)
-        await until(lambda: heard.of(home.subject(last)), "what came after is told")
-        assert [len(heard.of(home.subject(name))) for name in names] == [1, 1, 1]
+        await until(lambda: heard.of(home.machine_key(last)), "what came after is told")
+        assert [len(heard.of(home.machine_key(name))) for name in names] == [1, 1, 1]
         assert heard.lists == 1
 
 
@@ -110,11 +110,11 @@ async def test_a_condemnation_without_an_id_condemns_nobody_and_is_reported(home
         await until(lambda: heard.lists, "the condemned are listed")
         await home.client.patch(home.kind, unique, {"metadata": WITHOUT_ID}, namespace=home.where)
         await until(lambda: heard.watch.trouble, "it is reported")
-        subject = home.subject(unique)
-        assert heard.watch.trouble.startswith(f"machine {subject}: the condemnation is unreadable: ")
-        assert heard.of(subject) == []
+        machine_key = home.machine_key(unique)
+        assert heard.watch.trouble.startswith(f"machine {machine_key}: the condemnation is unreadable: ")
+        assert heard.of(machine_key) == []
         await home.condemn(unique)
-        await until(lambda: heard.of(subject), "it is told")
+        await until(lambda: heard.of(machine_key), "it is told")
         assert heard.watch.trouble == ""
     await home.client.delete(home.kind, unique, namespace=home.where)
 

@@ -231,8 +231,8 @@ def test_a_watch_on_another_uid_condemns_nobody() -> None:
 
 # Rule 1: a missing machine beside an untouched Node
 
-MISSING = Read(START + 1, START + 2, missing=True, subject="metal/worker-1")
-REPLACED = Read(START + 1, START + 2, machine(uid="another"), subject="metal/worker-1")
+MISSING = Read(START + 1, START + 2, missing=True, machine_key="metal/worker-1")
+REPLACED = Read(START + 1, START + 2, machine(uid="another"), machine_key="metal/worker-1")
 
 
 def left_alone(read: Read, untouched_at: float, *, armed: bool = True) -> VirtualHost:
@@ -258,18 +258,20 @@ def test_a_node_that_was_read_before_the_machine_was_missing_proves_nothing() ->
 
 
 def test_a_path_that_is_not_served_is_a_failed_read_whatever_the_node_says() -> None:
-    lived = left_alone(Read(START + 1, START + 2, failure="404 page not found", subject="metal/worker-1"), START + 3)
+    lived = left_alone(
+        Read(START + 1, START + 2, failure="404 page not found", machine_key="metal/worker-1"), START + 3
+    )
     assert (lived.memory.machine_gone, lived.memory.proof) == (False, PROVEN.proof)
 
 
 def test_another_machine_than_the_roster_names_may_be_missing_without_proof() -> None:
-    lived = left_alone(replace(MISSING, subject="metal/worker-2"), START + 3)
+    lived = left_alone(replace(MISSING, machine_key="metal/worker-2"), START + 3)
     assert (lived.memory.machine_gone, lived.memory.proof) == (False, PROVEN.proof)
 
 
 def test_a_machine_that_is_back_is_no_longer_gone() -> None:
     lived = left_alone(MISSING, START + 2)
-    lived.learn(Read(START + 4, START + 4.5, machine(), subject="metal/worker-1"))
+    lived.learn(Read(START + 4, START + 4.5, machine(), machine_key="metal/worker-1"))
     assert not lived.memory.machine_gone
 
 
@@ -277,7 +279,7 @@ def test_a_condemned_machine_is_not_missing_to_a_host_that_has_promised_on_none_
     lived = host(now=START + 4)
     unpromised = replace(standing(armed=False), machine_uid=None)
     lived.standing = replace(unpromised, machine="metal/worker-1", untouched_at=START + 3)
-    lived.learn(Read(START + 1, START + 2, machine(condemned=5), subject="metal/worker-1"))
+    lived.learn(Read(START + 1, START + 2, machine(condemned=5), machine_key="metal/worker-1"))
     assert (lived.memory.machine_gone, lived.memory.condemned_id) == (False, 5)
 
 
@@ -303,7 +305,7 @@ def test_a_host_whose_machine_a_peer_does_not_find_reads_before_it_is_condemned_
     lived = told_of_no_machine(untouched_at=START + 18)
     assert (lived.verdict.reset, lived.verdict.read, lived.verdict.feed) == (None, True, True)
     lived.now = START + 18
-    lived.learn(Read(START + 16, START + 17, missing=True, subject="metal/worker-1"))
+    lived.learn(Read(START + 16, START + 17, missing=True, machine_key="metal/worker-1"))
     assert lived.verdict.proof == Proof(START + 16, Source.OWN_READ)
     assert lived.memory.machine_gone
 

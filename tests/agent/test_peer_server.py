@@ -120,7 +120,7 @@ async def test_a_read_that_does_not_end_is_answered_as_failed_in_time() -> None:
     api = SlowApi()
     async with peer_port(api.read, read_seconds=0.2) as port:
         assert await health(put(port)) is Health.API_ERROR
-        port.witness.learned(ABOUT.subject, ABOUT.uid, 7, time.monotonic())
+        port.witness.learned(ABOUT.machine_key, ABOUT.uid, 7, time.monotonic())
         assert await health(put(port)) is Health.UNHEALTHY
         api.begun[0][1].set_result(FREE)
 

@@ -39,7 +39,7 @@ def home(request: pytest.FixtureRequest, client: ApiClient, namespace: str) -> H
 async def reader_of(home: Home, client: ApiClient | None = None) -> MachineReader:
     """One that has found out which version is served here."""
     reader = MachineReader(client or home.client, home.machines, boottime)
-    await reader.read(home.subject("nobody"), DEADLINE_SECONDS)
+    await reader.read(home.machine_key("nobody"), DEADLINE_SECONDS)
     return reader
 
 
@@ -61,7 +61,7 @@ async def test_a_host_finds_its_own_machine_through_its_node(home: Home, unique:
     assert read.machine == Machine(
         home.where, unique, uid_of(created), version_of(created), NotRequested(0), node=unique
     )
-    assert own.subject == home.subject(unique) == read.machine.subject
+    assert own.machine_key == home.machine_key(unique) == read.machine.machine_key
     assert (read.missing, read.failure) == (False, "")
 
 
@@ -69,7 +69,7 @@ async def test_a_read_is_dated_by_when_it_began(home: Home, unique: str) -> None
     await home.enrol(unique)
     a_second_a_step = itertools.count(0.0)
     reader = MachineReader(home.client, home.machines, lambda: next(a_second_a_step))
-    read = await reader.read(home.subject(unique), DEADLINE_SECONDS)
+    read = await reader.read(home.machine_key(unique), DEADLINE_SECONDS)
     assert (read.began_at, read.ended_at) == (0.0, 1.0)
 
 
@@ -82,7 +82,7 @@ async def test_a_condemnation_is_read_with_its_id(home: Home, unique: str) -> No
 
 
 async def test_a_machine_that_does_not_exist_is_missing(home: Home, unique: str) -> None:
-    read = await (await reader_of(home)).read(home.subject(unique), DEADLINE_SECONDS)
+    read = await (await reader_of(home)).read(home.machine_key(unique), DEADLINE_SECONDS)
     assert (read.machine, read.missing, read.failure) == (None, True, "")
 
 
@@ -91,21 +91,23 @@ async def test_what_contradicts_itself_is_a_failed_read(home: Home, unique: str)
     without_id = {"metadata": {"annotations": {EXTERNAL_REMEDIATION: "2026-03-01T12:00:00Z"}}}
     await home.client.patch(home.kind, unique, without_id, namespace=home.where)
     failure = failure_of(await (await own_machine(home, unique)).read())
-    assert failure.startswith(f"reading {home.subject(unique)}: the condemnation is unreadable: {EXTERNAL_REMEDIATION}")
+    assert failure.startswith(
+        f"reading {home.machine_key(unique)}: the condemnation is unreadable: {EXTERNAL_REMEDIATION}"
+    )
 
 
 async def test_whoever_may_not_read_has_a_failed_read(home: Home, client_of: ClientOf, unique: str) -> None:
     await home.enrol(unique)
     reader = await reader_of(home, client_of("nobody"))
-    assert "forbidden" in failure_of(await reader.read(home.subject(unique), DEADLINE_SECONDS))
+    assert "forbidden" in failure_of(await reader.read(home.machine_key(unique), DEADLINE_SECONDS))
     if home.kind is not NODES:
         failure = failure_of(await OwnMachine(reader, unique, DEADLINE_SECONDS).read())
         assert failure.startswith(f"finding the machine of Node {unique}: reading Node {unique}: forbidden")
 
 
 async def test_a_question_about_another_kind_of_machine_is_a_failed_read(home: Home, unique: str) -> None:
-    subject = unique if home.where else f"{home.namespace}/{unique}"
-    failure = failure_of(await (await reader_of(home)).read(subject, DEADLINE_SECONDS))
+    machine_key = unique if home.where else f"{home.namespace}/{unique}"
+    failure = failure_of(await (await reader_of(home)).read(machine_key, DEADLINE_SECONDS))
     assert failure.endswith(f"it is not that of a {home.kind.kind}, and api.machines is {home.machines}")
 
 
@@ -125,7 +127,7 @@ async def test_a_machine_of_another_node_is_no_proof_and_the_own_one_is_found_ag
     await client.patch(NODES, unique, annotate(**home.names_machine(f"{unique}-2")))
     read = await own.read()
     assert read.machine is not None
-    assert (read.machine.name, own.subject) == (f"{unique}-2", f"{namespace}/{unique}-2")
+    assert (read.machine.name, own.machine_key) == (f"{unique}-2", f"{namespace}/{unique}-2")
 
 
 @with_machines
@@ -165,7 +167,7 @@ async def test_a_node_that_names_no_machine_is_a_failed_read(
     failure = failure_of(await own.read())
     assert failure.startswith(f"finding the machine of Node {unique}: the Node's machine is unreadable: ")
     assert "is missing" in failure
-    assert own.subject == ""
+    assert own.machine_key == ""
 
 
 async def test_a_version_that_is_not_served_says_nothing_about_a_machine_and_the_next_read_takes_another(
@@ -174,9 +176,9 @@ async def test_a_version_that_is_not_served_says_nothing_about_a_machine_and_the
     home = Home(client, "cluster-api", namespace)
     await home.enrol(unique)
     reader = MachineReader(client, "cluster-api", boottime)
-    assert "not found (404" in failure_of(await reader.read(home.subject(unique), DEADLINE_SECONDS))
+    assert "not found (404" in failure_of(await reader.read(home.machine_key(unique), DEADLINE_SECONDS))
     for _ in range(2):
-        assert (await reader.read(home.subject(unique), DEADLINE_SECONDS)).machine is not None
+        assert (await reader.read(home.machine_key(unique), DEADLINE_SECONDS)).machine is not None
 
 
 async def test_reads_that_miss_a_version_at_the_same_time_lose_none(
@@ -185,9 +187,9 @@ async def test_reads_that_miss_a_version_at_the_same_time_lose_none(
     home = Home(client, "cluster-api", namespace)
     await home.enrol(unique)
     reader = MachineReader(client, "cluster-api", boottime)
-    missed = await asyncio.gather(*(reader.read(home.subject(unique), DEADLINE_SECONDS) for _ in range(3)))
+    missed = await asyncio.gather(*(reader.read(home.machine_key(unique), DEADLINE_SECONDS) for _ in range(3)))
     assert all("not found (404" in failure_of(read) for read in missed)
-    assert (await reader.read(home.subject(unique), DEADLINE_SECONDS)).machine is not None
+    assert (await reader.read(home.machine_key(unique), DEADLINE_SECONDS)).machine is not None
 
 
 async def test_finding_takes_its_time_from_the_read_s_deadline(home: Home, unique: str) -> None:
@@ -195,9 +197,9 @@ async def test_finding_takes_its_time_from_the_read_s_deadline(home: Home, uniqu
     given: list[float] = []
 
     class Noting(MachineReader):
-        async def read(self, subject: str, deadline_seconds: float, *, may_rest: bool = False) -> Read:
+        async def read(self, machine_key: str, deadline_seconds: float, *, may_rest: bool = False) -> Read:
             given.append(deadline_seconds)
-            return await super().read(subject, deadline_seconds, may_rest=may_rest)
+            return await super().read(machine_key, deadline_seconds, may_rest=may_rest)
 
     four_seconds_a_step = itertools.count(0.0, 4.0)
     await OwnMachine(Noting(home.client, home.machines, lambda: next(four_seconds_a_step)), unique, 10.0).read()

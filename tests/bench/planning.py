@@ -57,11 +57,11 @@ def _asked_for() -> TimedWorld:
     )
     world = TimedWorld(settings, tuple(f"node-{number:04}" for number in range(1, NODES)))
     for name in (HOST, *list(world.peers)[: CONDEMNED - 1]):
-        subject = f"machines/{name}"
-        machine = world.machine(subject)
+        machine_key = f"machines/{name}"
+        machine = world.machine(machine_key)
         assert machine is not None
         world.annotate_node(name, **{AGENT: world.a_promise(machine_uid=machine.uid).render()})
-        world.request(subject)
+        world.request(machine_key)
     return world
 
 

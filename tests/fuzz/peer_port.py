@@ -70,7 +70,7 @@ class Fuzzer:
         try:
             answer = parse_reply(exchange, 200, {SIGNATURE: signature}, body, keyring)
             if isinstance(answer, Answer):
-                assert (answer.nonce, answer.about) == (exchange.nonce, exchange.question.about.subject)
+                assert (answer.nonce, answer.about) == (exchange.nonce, exchange.question.about.machine_key)
         except BaseException:
             print(f"the reply was: {body!r}, {signature!r}", file=sys.stderr)
             raise
@@ -122,7 +122,7 @@ def _request(number: int, exchange: Exchange, keyring: Keyring) -> bytes:
 
 
 def _answer(exchange: Exchange) -> bytes:
-    about = exchange.question.about.subject
+    about = exchange.question.about.machine_key
     answer = Answer(Health.UNHEALTHY, 7, "t.1", exchange.nonce, "peer", exchange.question.asked_by, about)
     return answer.render().encode()
 

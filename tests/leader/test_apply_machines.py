@@ -33,8 +33,8 @@ from tests.leader.applying import Actuators, read
 
 Step = Callable[[str, Json], LeaderStep]
 STEPS: dict[str, Step] = {
-    "condemn": lambda subject, machine: Condemn(subject, uid_of(machine), version_of(machine), 7),
-    "clear": lambda subject, machine: Clear(subject, uid_of(machine), version_of(machine), 7),
+    "condemn": lambda machine_key, machine: Condemn(machine_key, uid_of(machine), version_of(machine), 7),
+    "clear": lambda machine_key, machine: Clear(machine_key, uid_of(machine), version_of(machine), 7),
 }
 every_step = pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
 
@@ -56,14 +56,14 @@ async def machine_of(home: Home, name: str) -> Json:
 async def test_a_machine_is_condemned_and_cleared_and_its_id_stays(
     home: Home, actuators: Actuators, unique: str
 ) -> None:
-    subject, machine = home.subject(unique), await home.enrol(unique)
-    await actuators.done(STEPS["condemn"](subject, machine))
+    machine_key, machine = home.machine_key(unique), await home.enrol(unique)
+    await actuators.done(STEPS["condemn"](machine_key, machine))
     condemned = await machine_of(home, unique)
     assert parse_condemnation(condemned["metadata"]) == Condemned(7, SINCE)
     assert condemned["metadata"]["labels"][CONDEMNED] == ""
-    await actuators.done(STEPS["clear"](subject, condemned))
+    await actuators.done(STEPS["clear"](machine_key, condemned))
     assert parse_condemnation((await machine_of(home, unique))["metadata"]) == NotRequested(7)
-    assert actuators.shown == [(MACHINE, subject, version_of(each)) for each in (machine, condemned)]
+    assert actuators.shown == [(MACHINE, machine_key, version_of(each)) for each in (machine, condemned)]
 
 
 @every_step
@@ -72,7 +72,7 @@ async def test_a_machine_that_has_changed_since_is_a_conflict(
 ) -> None:
     machine = await home.enrol(unique)
     changed = await home.client.patch(home.kind, unique, annotate(note="new"), namespace=home.where)
-    assert await actuators.refused(step(home.subject(unique), machine))
+    assert await actuators.refused(step(home.machine_key(unique), machine))
     assert await machine_of(home, unique) == changed
 
 
@@ -82,7 +82,7 @@ async def test_another_machine_of_that_name_is_a_conflict(
 ) -> None:
     machine = await home.enrol(unique)
     foreign = {"metadata": {**machine["metadata"], "uid": "00000000-0000-4000-8000-000000000000"}}
-    assert await actuators.refused(step(home.subject(unique), foreign))
+    assert await actuators.refused(step(home.machine_key(unique), foreign))
     assert await machine_of(home, unique) == machine
 
 
@@ -90,12 +90,12 @@ async def test_another_machine_of_that_name_is_a_conflict(
 async def test_a_machine_that_is_gone_is_a_conflict(home: Home, actuators: Actuators, unique: str, step: Step) -> None:
     machine = await home.enrol(unique)
     await home.client.delete(home.kind, unique, namespace=home.where)
-    assert "not found" in await actuators.refused(step(home.subject(unique), machine))
+    assert "not found" in await actuators.refused(step(home.machine_key(unique), machine))
 
 
 async def inspection(actuators: Actuators, home: Home, name: str) -> Inspection:
     before = boottime()
-    await actuators.done(Inspect(home.subject(name), name), name)
+    await actuators.done(Inspect(home.machine_key(name), name), name)
     inspected = actuators.news[-2]
     assert isinstance(inspected, Inspected) and inspected.node == name
     assert before < inspected.inspection.began_at < inspected.inspection.ended_at < boottime()
@@ -104,7 +104,7 @@ async def inspection(actuators: Actuators, home: Home, name: str) -> Inspection:
 
 async def failure(actuators: Actuators, home: Home, name: str) -> str:
     """Of an inspection that found nothing."""
-    ended = await actuators.do(Inspect(home.subject(name), name))
+    ended = await actuators.do(Inspect(home.machine_key(name), name))
     assert (ended.written, actuators.news) == (Written.NOT_DONE, [ended])
     return ended.sentence
 
@@ -189,7 +189,7 @@ async def test_what_cannot_be_read_is_a_failure(home: Home, eventful: Eventful, 
     eventful.after = garbles
     await home.enrol(unique)
     sentence = await failure(Actuators(home, eventful), home, unique)
-    assert sentence.startswith(f"reading {home.subject(unique)}: the machine is unreadable: resourceVersion")
+    assert sentence.startswith(f"reading {home.machine_key(unique)}: the machine is unreadable: resourceVersion")
 
 
 async def test_a_machine_from_elsewhere_is_a_failure(home: Home, eventful: Eventful, unique: str) -> None:
@@ -199,7 +199,7 @@ async def test_a_machine_from_elsewhere_is_a_failure(home: Home, eventful: Event
     eventful.after = moves
     await home.enrol(unique)
     sentence = await failure(Actuators(home, eventful), home, unique)
-    assert sentence == f"reading {home.subject(unique)}: the reply is elsewhere/{unique}"
+    assert sentence == f"reading {home.machine_key(unique)}: the reply is elsewhere/{unique}"
 
 
 async def test_where_nodes_are_the_machines_both_are_seen_in_one_state(

@@ -60,12 +60,16 @@ def asking(kubeconfig: Kubeconfig, port: int, round_seconds: float = 20.0) -> Ac
     return Actuators(Home(client, "node", ""), settings=Settings(peers=Peers(port=port, round_seconds=round_seconds)))
 
 
-@pytest.mark.parametrize(("machines", "subject"), [("openshift", "metal/worker"), ("node", "worker")])
-async def test_each_peer_is_told_once_with_what_it_said(kubeconfig: Kubeconfig, machines: str, subject: str) -> None:
+@pytest.mark.parametrize(("machines", "machine_key"), [("openshift", "metal/worker"), ("node", "worker")])
+async def test_each_peer_is_told_once_with_what_it_said(
+    kubeconfig: Kubeconfig, machines: str, machine_key: str
+) -> None:
     before = boottime()
     async with peers_that(condemned_read, healthy_read, another_machine, machines=machines) as port:
         actuators = asking(kubeconfig, port)
-        ended = await actuators.do(AskPeers(subject, "uid", tuple(map(peer, range(4)))))  # nobody listens at the last
+        ended = await actuators.do(
+            AskPeers(machine_key, "uid", tuple(map(peer, range(4))))
+        )  # nobody listens at the last
     assert (ended.written, ended.sentence) == (Written.DONE, "")
     told = {each.peer: each for each in actuators.news if isinstance(each, (Acknowledged, NotAcknowledged))}
     assert len(told) == len(actuators.news) - 1 == 4

@@ -61,18 +61,18 @@ def test_a_node_that_becomes_garbage_is_not_there_until_it_can_be_read_again() -
 def test_a_machine_that_was_garbage_in_between_is_another_stretch() -> None:
     machines = Machines()
     machines.show(machines.keep(api_object("worker-1", 1)))
-    before = machines.seen["worker-1"].stretch
+    before = machines.seen["worker-1"].unbroken_since
     machines.show(machines.keep({**api_object("worker-1", 2), "status": {"nodeRef": {"name": 7}}}))
     machines.show(machines.keep(api_object("worker-1", 3)))
-    assert machines.seen["worker-1"].stretch != before
+    assert machines.seen["worker-1"].unbroken_since != before
 
 
 def test_a_machine_with_another_uid_is_another_stretch() -> None:
     machines = Machines()
     machines.show(machines.keep(api_object("worker-1", uid="first")))
-    before, revision = machines.seen["worker-1"].stretch, machines.revision
+    before, revision = machines.seen["worker-1"].unbroken_since, machines.revision
     machines.show(machines.keep(api_object("worker-1", uid="second")))
-    assert machines.seen["worker-1"].stretch != before
+    assert machines.seen["worker-1"].unbroken_since != before
     assert machines.revision > revision
 
 
@@ -112,11 +112,11 @@ def test_a_list_begins_a_stretch_for_every_machine_and_forgets_what_is_not_liste
     for name in ("stays", "goes"):
         machines.show(machines.keep(api_object(name)))
     machines.show(machines.keep({"metadata": {"name": "bad"}}))
-    before = machines.seen["stays"].stretch
+    before = machines.seen["stays"].unbroken_since
     machines.begin_anew()
     assert (machines.seen, machines.versions, machines.faults) == ({}, {}, {})
     machines.show(machines.keep(api_object("stays")))
-    assert machines.seen["stays"].stretch != before
+    assert machines.seen["stays"].unbroken_since != before
 
 
 def test_the_version_that_an_agent_promised_is_of_interest_to_the_roster_and_nothing_else_of_its_record() -> None:

@@ -67,7 +67,7 @@ def on_metal(found: BareMetalHost | None = METAL, stands_on: MachineDetails = ST
     """A Machine's host, where power cycles are on, and no agent."""
     seen = {} if found is None else {"metal/m": found}
     hosts = HostsSeen(seen, {"host-uid": "metal/m"}, ("metal/m",) if found and found.request else ())
-    node = replace(SEEN, node=replace(NODE, agent=None), subject="default/w")
+    node = replace(SEEN, node=replace(NODE, agent=None), machine_key="default/w")
     observed = replace(OBSERVED, nodes={"w": node}, enrolled=frozenset(), parts={HostsSeen: hosts})
     settings = Settings(power=Power(cycle=True), api=Api(machines="openshift"))
     return Host("w", settings, node, "default/w", OWN, OPENSHIFT_MACHINES, observed, stands_on)
@@ -127,8 +127,8 @@ CASES = {
 
 @pytest.mark.parametrize("memory", CASES.values(), ids=CASES)
 def test_each_thing_that_matters_is_said(memory: tuple[Any, ...]) -> None:
-    subject, *told = memory
-    sentences = explained(subject, NOBODY, WHEN)
+    machine_key, *told = memory
+    sentences = explained(machine_key, NOBODY, WHEN)
     text = " ".join(sentences)
     for words in told:
         assert words in text

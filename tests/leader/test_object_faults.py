@@ -73,8 +73,8 @@ def test_an_object_without_an_identity_has_no_event(desk: Desk) -> None:
     assert desk.tell({"": Fault("", "it has no name")}) == []
 
 
-def a_node(subject: str | Unreadable = "metal/x", address: str | None = "192.0.2.1") -> dict[str, NodeSeen]:
-    return {"x": NodeSeen(Node("x", "node-uid", "1", address, None, None, False, False), subject)}
+def a_node(machine_key: str | Unreadable = "metal/x", address: str | None = "192.0.2.1") -> dict[str, NodeSeen]:
+    return {"x": NodeSeen(Node("x", "node-uid", "1", address, None, None, False, False), machine_key)}
 
 
 def a_machine(node: str | None = "x") -> dict[str, MachineSeen]:

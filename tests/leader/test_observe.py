@@ -52,11 +52,11 @@ class Looking:
 
     @property
     def machine(self) -> MachineSeen:
-        return self.observer.observed.machines[self._home.subject(self._name)]
+        return self.observer.observed.machines[self._home.machine_key(self._name)]
 
     @property
     def requested(self) -> bool:
-        return self._home.subject(self._name) in self.observer.observed.requests
+        return self._home.machine_key(self._name) in self.observer.observed.requests
 
     async def until_seen(self, written: Json) -> None:
         """That version of the machine, or a later one."""
@@ -84,7 +84,7 @@ async def test_machine_and_node_are_seen_once_everything_is_listed(home: Home, u
     assert not seen.observer.ready
     assert "nodes have not been listed yet" in seen.observer.trouble
     async with looking(home, unique) as seen:
-        assert seen.node.subject == home.subject(unique)
+        assert seen.node.machine_key == home.machine_key(unique)
         machine = seen.machine.machine
         assert (machine.uid, machine.node) == (uid_of(created), unique)
         assert not seen.requested
@@ -114,18 +114,18 @@ async def test_a_condemnation_that_was_lifted_and_put_back_is_another_stretch(ho
         await home.client.patch(home.kind, unique, lifted, namespace=home.where)
         await seen.until_seen(await home.condemn(unique, 7))
         assert seen.machine.machine.condemnation == before.machine.condemnation
-        assert seen.machine.stretch != before.stretch
+        assert seen.machine.unbroken_since != before.unbroken_since
 
 
 async def test_another_id_is_another_stretch_and_any_other_change_is_not(home: Home, unique: str) -> None:
     await home.enrol(unique)
     await home.condemn(unique, 7)
     async with looking(home, unique) as seen:
-        first = seen.machine.stretch
+        first = seen.machine.unbroken_since
         await seen.patch({"labels": {"rack": "4"}})
-        assert seen.machine.stretch == first
+        assert seen.machine.unbroken_since == first
         await seen.patch(Condemned(8, SINCE).render())
-        assert seen.machine.stretch != first
+        assert seen.machine.unbroken_since != first
 
 
 async def test_a_machine_made_anew_under_the_same_name_is_another_stretch(home: Home, unique: str) -> None:
@@ -134,16 +134,16 @@ async def test_a_machine_made_anew_under_the_same_name_is_another_stretch(home: 
     async with looking(home, unique) as seen:
         before, revision = seen.machine, seen.observer.revision_of_nodes
         await home.client.delete(home.kind, unique, namespace=home.where)
-        await until(lambda: home.subject(unique) not in seen.observer.observed.machines, "it is seen gone")
-        assert home.subject(unique) not in seen.observer.observed.requests
+        await until(lambda: home.machine_key(unique) not in seen.observer.observed.machines, "it is seen gone")
+        assert home.machine_key(unique) not in seen.observer.observed.requests
         if home.kind is NODES:
             await home.enrol(unique)
         else:
             await home.create_machine(unique, node=unique)
-        await until(lambda: home.subject(unique) in seen.observer.observed.machines, "the new one is seen")
+        await until(lambda: home.machine_key(unique) in seen.observer.observed.machines, "the new one is seen")
         await seen.until_seen(await home.condemn(unique))
         assert seen.machine.machine.uid != before.machine.uid
-        assert seen.machine.stretch != before.stretch
+        assert seen.machine.unbroken_since != before.unbroken_since
         assert seen.observer.revision_of_nodes > revision
 
 
@@ -153,14 +153,14 @@ async def test_a_watch_that_goes_on_after_a_cut_keeps_the_stretch(
     await home.enrol(unique)
     await home.condemn(unique, 7)
     async with laid_cable(kubeconfig_of("admin")) as cable, looking(home, unique, cable.client) as seen:
-        before = seen.machine.stretch
+        before = seen.machine.unbroken_since
         cable.cut()
         await until(lambda: "unreachable" in seen.observer.trouble, "the cut is told")
         assert seen.observer.ready
         written = await home.client.patch(home.kind, unique, {"metadata": {"labels": {"a": "b"}}}, namespace=home.where)
         cable.mend()
         await seen.until_seen(written)
-        assert seen.machine.stretch == before
+        assert seen.machine.unbroken_since == before
         assert f"watching {home.kind.plural}: " not in seen.observer.trouble
 
 
@@ -170,14 +170,14 @@ async def test_what_happened_during_a_cut_is_not_overlooked(
     await home.enrol(unique)
     await home.condemn(unique, 7)
     async with laid_cable(kubeconfig_of("admin")) as cable, looking(home, unique, cable.client) as seen:
-        before = seen.machine.stretch
+        before = seen.machine.unbroken_since
         cable.cut()
         lifted = {"metadata": NotRequested(7).render()}
         await home.client.patch(home.kind, unique, lifted, namespace=home.where)
         written = await home.condemn(unique, 7)
         cable.mend()
         await seen.until_seen(written)
-        assert seen.machine.stretch != before
+        assert seen.machine.unbroken_since != before
 
 
 async def test_a_condemnation_that_is_garbage_is_a_request_that_can_not_be_read(home: Home, unique: str) -> None:
@@ -212,15 +212,15 @@ async def test_nodes_with_marks_of_the_leader_are_found_at_once(home: Home, uniq
 async def test_a_write_is_waited_for_until_it_is_seen(home: Home, unique: str) -> None:
     machine = await home.enrol(unique)
     async with looking(home, unique) as seen:
-        subject, version = home.subject(unique), version_of(machine)
+        machine_key, version = home.machine_key(unique), version_of(machine)
         condemned = await home.condemn(unique)
-        assert await seen.observer.shows(MACHINE, subject, version, HANG_SECONDS)
+        assert await seen.observer.shows(MACHINE, machine_key, version, HANG_SECONDS)
         assert seen.requested
-        assert not await seen.observer.shows(MACHINE, subject, version_of(condemned), 0.05)
+        assert not await seen.observer.shows(MACHINE, machine_key, version_of(condemned), 0.05)
         await home.client.delete(home.kind, unique, namespace=home.where)
-        assert await seen.observer.shows(MACHINE, subject, version_of(condemned), HANG_SECONDS)
-        assert subject not in seen.observer.observed.machines
-        assert not await seen.observer.shows(MACHINE, subject, None, 0.05)
+        assert await seen.observer.shows(MACHINE, machine_key, version_of(condemned), HANG_SECONDS)
+        assert machine_key not in seen.observer.observed.machines
+        assert not await seen.observer.shows(MACHINE, machine_key, None, 0.05)
 
 
 async def test_an_older_version_than_the_one_that_was_read_is_no_effect_of_a_write(home: Home, unique: str) -> None:

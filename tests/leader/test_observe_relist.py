@@ -40,16 +40,16 @@ async def test_a_new_list_is_another_stretch_for_every_machine(own_cluster: Embe
         observer = Observer(cable.client, machines, lambda: None)
         async with running(observer.run()):
             await until(lambda: observer.ready and observer.trouble == "", "everything is listed")
-            before = {subject: seen.stretch for subject, seen in observer.observed.machines.items()}
+            before = {machine_key: seen.unbroken_since for machine_key, seen in observer.observed.machines.items()}
             cable.cut()
             own_cluster.forget_history()
             cable.mend()
             await until(lambda: "gone" in observer.trouble, "the gap is told")
             await until(lambda: observer.trouble == "", "everything is listed again")
-            after = {subject: seen.stretch for subject, seen in observer.observed.machines.items()}
-    assert set(before) == set(after) == {home.subject(name) for name in ("worker-1", "worker-2")}
+            after = {machine_key: seen.unbroken_since for machine_key, seen in observer.observed.machines.items()}
+    assert set(before) == set(after) == {home.machine_key(name) for name in ("worker-1", "worker-2")}
     assert not set(before.values()) & set(after.values())
-    assert observer.observed.requests == (home.subject("worker-1"),)
+    assert observer.observed.requests == (home.machine_key("worker-1"),)
     admin.close()
 
 

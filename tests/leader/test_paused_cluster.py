@@ -37,7 +37,7 @@ BY_EACH = pytest.mark.parametrize("pause", PAUSES)
 def settle(world: World, cluster: str = "prod") -> None:
     """Its machine belongs to this Cluster of Cluster API."""
     world.settings = replace(world.settings, api=replace(world.settings.api, machines="cluster-api"))
-    world.api.patch("machines", world.subject, {"metadata": {"labels": {CLUSTER_NAME: cluster}}})
+    world.api.patch("machines", world.machine_key, {"metadata": {"labels": {CLUSTER_NAME: cluster}}})
     world.a_term("a")
 
 
@@ -112,7 +112,7 @@ def test_another_cluster_s_pause_holds_nobody_back(other: dict[str, str]) -> Non
 def test_machines_that_are_not_cluster_api_s_belong_to_no_cluster() -> None:
     world = World()
     make_cluster(world, "spec.paused")
-    world.api.patch("machines", world.subject, {"metadata": {"labels": {CLUSTER_NAME: "prod"}}})
+    world.api.patch("machines", world.machine_key, {"metadata": {"labels": {CLUSTER_NAME: "prod"}}})
     world.api.clusters_are_late = "not looked at"
     world.request()
     world.run(lambda: bool(world.steps(DeleteNode)))
@@ -163,16 +163,16 @@ def test_no_machine_of_a_paused_cluster_is_handed_to_its_owner() -> None:
 
 @BY_EACH
 async def test_a_leader_sees_pauses_come_and_go(client: ApiClient, namespace: str, unique: str, pause: str) -> None:
-    subject, observer = f"{namespace}/{unique}", Observer(client, "cluster-api", lambda: None)
+    machine_key, observer = f"{namespace}/{unique}", Observer(client, "cluster-api", lambda: None)
     assert observer.observed.clusters.late
     await client.create(CAPI_CLUSTERS, sample(CAPI_CLUSTERS, unique), namespace=namespace)
     async with running(observer.run()):
-        await until(lambda: observer.observed.clusters.pauses.get(subject) == "", "it is seen, and not paused")
+        await until(lambda: observer.observed.clusters.pauses.get(machine_key) == "", "it is seen, and not paused")
         assert not observer.observed.clusters.late
         await client.patch(CAPI_CLUSTERS, unique, PAUSES[pause], namespace=namespace)
-        await until(lambda: pause in observer.observed.clusters.pauses[subject], "its pause is seen")
+        await until(lambda: pause in observer.observed.clusters.pauses[machine_key], "its pause is seen")
         await client.delete(CAPI_CLUSTERS, unique, namespace=namespace)
-        await until(lambda: subject not in observer.observed.clusters.pauses, "it is seen gone")
+        await until(lambda: machine_key not in observer.observed.clusters.pauses, "it is seen gone")
 
 
 async def test_a_leader_that_may_not_list_clusters_knows_why_it_sees_none(client_of: ClientOf) -> None:
@@ -197,7 +197,7 @@ async def test_the_look_before_anything_is_done_fails_while_the_cluster_is_pause
     client: ApiClient, namespace: str, unique: str, pause: str
 ) -> None:
     home = await belonging(client, namespace, unique, pause)
-    look = Inspect(home.subject(unique), unique)
+    look = Inspect(home.machine_key(unique), unique)
     ended = await Actuators(home).do(look)
     assert ended.written is Written.NOT_DONE
     assert f"Cluster {namespace}/{unique} is paused" in ended.sentence
@@ -215,7 +215,7 @@ async def test_a_host_is_not_switched_off_by_a_leader_that_has_not_seen_the_paus
 ) -> None:
     home = await belonging(client, namespace, unique, pause)
     host = await client.create(BARE_METAL_HOSTS, sample(BARE_METAL_HOSTS, unique), namespace=namespace)
-    request = PowerRequest(home.subject(unique), "uid", unique, 1)
+    request = PowerRequest(home.machine_key(unique), "uid", unique, 1)
     ended = await Actuators(home).do(SwitchOff(f"{namespace}/{unique}", uid_of(host), version_of(host), request))
     assert ended.written is Written.NOT_DONE
     assert f"Cluster {namespace}/{unique} is paused" in ended.sentence

@@ -268,7 +268,7 @@ def test_what_is_requested_again_while_the_last_power_cycle_is_tidied_up_is_coun
 
 def test_another_power_cycle_of_a_host_that_has_not_come_back_costs_nothing() -> None:
     world = a_powered_world("1")
-    world.api.patch("machines", world.subject, {"metadata": {"ownerReferences": None}})  # so that it is kept
+    world.api.patch("machines", world.machine_key, {"metadata": {"ownerReferences": None}})  # so that it is kept
     world.sick = True
     world.request()
     world.run(lambda: bool(world.steps(SwitchOn)))

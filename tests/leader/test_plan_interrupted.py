@@ -40,7 +40,7 @@ from tests.leader.virtual_host import HOST, LABELS, TAINT, World
 @pytest.mark.parametrize("steps", range(len(BY_DELETION)))
 def test_when_it_is_lifted_in_the_middle_everything_is_undone(steps: int, machines: str) -> None:
     world = after_steps(steps, machines)
-    if world.machine(world.subject) is not None:
+    if world.machine(world.machine_key) is not None:
         world.lift()
     world.run(world.given_back)
     deleted = steps > len(CERTAIN) + 1
@@ -53,7 +53,7 @@ def test_when_it_is_lifted_in_the_middle_everything_is_undone(steps: int, machin
 @pytest.mark.parametrize("steps", range(len(BY_DELETION)))
 def test_when_only_the_annotation_is_removed_all_is_taken_back_and_the_id_stays(steps: int, machines: str) -> None:
     world = after_steps(steps, machines)
-    machine = world.machine(world.subject)
+    machine = world.machine(world.machine_key)
     newest = 0 if machine is None else last_id(machine.condemnation)
     if machine is not None:
         world.remove_annotation()
@@ -76,7 +76,7 @@ def test_so_it_is_where_the_node_is_kept(steps: int, strategy: str) -> None:
 def test_a_label_without_a_request_counts_for_no_valve_and_no_refusal() -> None:
     world = after_steps(len(CERTAIN))
     world.remove_annotation()
-    world.api.patch("machines", world.subject, {"status": {"nodeRef": None}})
+    world.api.patch("machines", world.machine_key, {"status": {"nodeRef": None}})
     world.driver.turn()
     assert all(not next_action.refused for next_action in world.driver.next_actions)
 
@@ -318,7 +318,7 @@ def test_a_write_whose_answer_was_lost_is_not_done_twice() -> None:
 
 def test_only_the_condemnation_that_was_carried_out_is_lifted() -> None:
     world = after_steps(len(CERTAIN) + 2)
-    world.annotate_machine(world.subject, **{CONDEMNATION_ID: "5"})
+    world.annotate_machine(world.machine_key, **{CONDEMNATION_ID: "5"})
     world.run(lambda: len(world.steps(Condemn)) == 2)
     assert not world.steps(Clear)
     assert getattr(world.steps(Condemn)[1], "id", 0) == 6

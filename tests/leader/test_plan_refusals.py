@@ -119,7 +119,7 @@ def test_without_a_roster_nobody_can_count(roster: str | None, sentence: str) ->
 @pytest.mark.parametrize("machines", ["openshift", "node"])
 def test_a_condemnation_that_cant_be_read_condemns_nobody(machines: str, annotations: dict[str, str]) -> None:
     world = World(machines)
-    world.annotate_machine(world.subject, **annotations)
+    world.annotate_machine(world.machine_key, **annotations)
     told = world.held(100.0)
     assert "the condemnation is unreadable" in told
     assert "To make it readable: pp-leader absolve x" in told
@@ -129,7 +129,7 @@ def test_a_condemnation_that_cant_be_read_condemns_nobody(machines: str, annotat
 def test_a_condemnation_that_cant_be_read_of_a_machine_that_no_node_names_is_told_of() -> None:
     world = World()
     world.annotate_node(HOST, **{"machine.openshift.io/machine": "machines/another"})
-    world.annotate_machine(world.subject, **{EXTERNAL_REMEDIATION: "", CONDEMNATION_ID: "one"})
+    world.annotate_machine(world.machine_key, **{EXTERNAL_REMEDIATION: "", CONDEMNATION_ID: "one"})
     told = world.held(60.0)
     assert "Remove host.metal3.io/external-remediation and the label" in told
     assert "set pp-hostd.io/condemnation-id to a number that is larger than any before" in told
@@ -137,7 +137,7 @@ def test_a_condemnation_that_cant_be_read_of_a_machine_that_no_node_names_is_tol
 
 def test_an_id_that_cant_grow_is_told_of() -> None:
     world = World()
-    world.annotate_machine(world.subject, **{EXTERNAL_REMEDIATION: "", CONDEMNATION_ID: "9" * 15})
+    world.annotate_machine(world.machine_key, **{EXTERNAL_REMEDIATION: "", CONDEMNATION_ID: "9" * 15})
     assert "can't grow any further" in world.held(60.0)
     assert not world.steps()
 
@@ -154,7 +154,7 @@ def test_a_condemnation_that_is_garbled_in_the_middle_is_void_and_nothing_licens
 
 def test_a_condemnation_that_a_person_wrote_is_taken_over_under_a_new_id() -> None:
     world = World()
-    world.annotate_machine(world.subject, **{EXTERNAL_REMEDIATION: "2026-03-01T00:00:00Z", CONDEMNATION_ID: "4"})
+    world.annotate_machine(world.machine_key, **{EXTERNAL_REMEDIATION: "2026-03-01T00:00:00Z", CONDEMNATION_ID: "4"})
     world.run(world.given_back)
     assert [step.id for step in world.steps(Condemn) if isinstance(step, Condemn)] == [5]
     assert world.at(DeleteNode) == world.at(Condemn) + 44.0
@@ -165,7 +165,7 @@ def test_a_condemnation_that_a_person_wrote_is_taken_over_under_a_new_id() -> No
 
 def test_a_machine_without_a_node_is_told_of() -> None:
     world = World()
-    world.api.patch("machines", world.subject, {"status": {"nodeRef": None}})
+    world.api.patch("machines", world.machine_key, {"status": {"nodeRef": None}})
     world.request()
     world.held(60.0)
     assert "Machine machines/x has no nodeRef" in world.next_action("")
@@ -178,20 +178,20 @@ def test_a_machine_whose_node_is_missing_is_told_of() -> None:
     assert "there is no Node x and no backup of one" in world.held(60.0)
 
 
-@pytest.mark.parametrize("subject", ["machines/second", "elsewhere/x"])
+@pytest.mark.parametrize("machine_key", ["machines/second", "elsewhere/x"])
 @pytest.mark.parametrize("both", [True, False])
-def test_of_two_machines_only_the_one_counts_that_the_node_names(subject: str, both: bool) -> None:
+def test_of_two_machines_only_the_one_counts_that_the_node_names(machine_key: str, both: bool) -> None:
     world = World()
-    namespace, name = subject.split("/")
+    namespace, name = machine_key.split("/")
     metadata = {"namespace": namespace, "name": name, "uid": "second", "annotations": {EXTERNAL_REMEDIATION: ""}}
-    world.api.put("machines", subject, {"metadata": metadata, "status": {"nodeRef": {"name": HOST}}})
+    world.api.put("machines", machine_key, {"metadata": metadata, "status": {"nodeRef": {"name": HOST}}})
     if both:
         world.request()
         world.run(lambda: bool(world.steps(DeleteNode)))
     else:
-        assert f"{subject} refers to Node x, and that Node names {world.subject}. Correct" in world.held(60.0)
+        assert f"{machine_key} refers to Node x, and that Node names {world.machine_key}. Correct" in world.held(60.0)
         assert not world.steps()
-    assert not [step for step in world.steps(Condemn) if getattr(step, "subject", "") == subject]
+    assert not [step for step in world.steps(Condemn) if getattr(step, "machine_key", "") == machine_key]
 
 
 def test_another_machine_that_claims_a_node_while_that_is_missing_changes_nothing() -> None:
@@ -209,7 +209,7 @@ def test_of_two_nodes_only_the_one_counts_that_the_machine_names() -> None:
     world = World()
     world.request()
     world.run(lambda: bool(world.steps(AskPeers)))
-    world.api.patch("machines", world.subject, {"status": {"nodeRef": {"name": "another"}}})
+    world.api.patch("machines", world.machine_key, {"status": {"nodeRef": {"name": "another"}}})
     assert "Node x names Machine machines/x, and that refers to Node another. Correct" in world.held(200.0)
 
 
@@ -233,7 +233,7 @@ def test_a_node_whose_machine_was_deleted_keeps_its_marks_and_people_are_told() 
     world = World()
     world.request()
     world.run(lambda: bool(world.steps(AskPeers)))
-    world.api.put("machines", world.subject, None)
+    world.api.put("machines", world.machine_key, None)
     assert "its machine machines/x does not exist" in world.held(200.0)
     assert world.node(HOST).node.tainted
 
@@ -242,7 +242,7 @@ def test_without_its_machine_a_stored_backup_is_dropped() -> None:
     world = World()
     world.request()
     world.run(lambda: len(world.done) == 10)
-    world.api.put("machines", world.subject, None)
+    world.api.put("machines", world.machine_key, None)
     world.held(200.0)
     assert world.steps(DropBackup)
 

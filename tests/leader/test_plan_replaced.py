@@ -90,7 +90,7 @@ def test_a_node_that_is_replaced_twice_gets_all_back_both_times() -> None:
     world = after_steps(len(CERTAIN) - 1)
     for _ in range(2):
         replaced(world)
-        world.annotate_node(HOST, **{MACHINE_OF_NODE: world.subject})
+        world.annotate_node(HOST, **{MACHINE_OF_NODE: world.machine_key})
         world.spend(20.0)
         assert has_all(world)
         world.promises()

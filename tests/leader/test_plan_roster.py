@@ -205,13 +205,13 @@ def test_whoever_deletes_the_roster_a_promised_version_never_lists_other_nodes(h
 def crowd(count: int) -> Observed:
     nodes, machines = {}, {}
     for number in range(count):
-        name, subject = f"worker-{number:04}.rack.example", f"openshift-machine-api/cluster-worker-{number:04}"
+        name, machine_key = f"worker-{number:04}.rack.example", f"openshift-machine-api/cluster-worker-{number:04}"
         uid = str(uuid.UUID(int=number * 10**30))
         address = f"10.20.{number // 250}.{number % 250}"
         node = Node(name, f"n{number}", "7", address, None, None, tainted=False, unschedulable=False)
-        nodes[name] = NodeSeen(node, subject)
-        namespace, _, machine = subject.partition("/")
-        machines[subject] = MachineSeen(Machine(namespace, machine, uid, "7", NotRequested(0), name), 1)
+        nodes[name] = NodeSeen(node, machine_key)
+        namespace, _, machine = machine_key.partition("/")
+        machines[machine_key] = MachineSeen(Machine(namespace, machine, uid, "7", NotRequested(0), name), 1)
     return Observed(nodes, machines, enrolled=frozenset(nodes))
 
 

@@ -38,7 +38,7 @@ def after(world: World, seconds: float) -> World:
 
 
 def condemned(world: World) -> list[str]:
-    return [step.subject for step in world.steps(Condemn) if isinstance(step, Condemn)]
+    return [step.machine_key for step in world.steps(Condemn) if isinstance(step, Condemn)]
 
 
 def test_a_leader_that_has_just_begun_condemns_nobody() -> None:
@@ -229,11 +229,11 @@ def test_a_machine_whose_owner_wants_no_remediation_is_not_freed_until_that_is_o
     world = World()
     world.request()
     world.run(lambda: len(world.done) == steps)
-    world.annotate_machine(world.subject, **{key: ""})
-    assert f"Machine {world.subject} bears {key}" in world.held()
+    world.annotate_machine(world.machine_key, **{key: ""})
+    assert f"Machine {world.machine_key} bears {key}" in world.held()
     assert not world.licensed()
     assert steps or not world.steps()
-    world.annotate_machine(world.subject, **{key: None})
+    world.annotate_machine(world.machine_key, **{key: None})
     world.run(world.given_back)
 
 
@@ -242,7 +242,7 @@ def test_a_node_that_was_deleted_before_its_owner_said_so_comes_back(key: str) -
     world = World()
     world.request()
     world.run(lambda: bool(world.steps(DeleteNode)))
-    world.annotate_machine(world.subject, **{key: ""})
+    world.annotate_machine(world.machine_key, **{key: ""})
     world.run(world.given_back)
     assert world.restored()
 

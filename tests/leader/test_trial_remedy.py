@@ -51,7 +51,7 @@ def test_a_remedy_that_suits_first_has_the_node_from_its_request_to_its_return()
 
 def test_the_machines_annotation_names_another_remedy_all_the_same() -> None:
     world = TrialWorld()
-    world.api.patch("machines", world.subject, {"metadata": {"annotations": {FLOW: "poison-pill"}}})
+    world.api.patch("machines", world.machine_key, {"metadata": {"annotations": {FLOW: "poison-pill"}}})
     world.request()
     world.run(world.given_back)
     assert world.steps(Condemn)
@@ -60,7 +60,7 @@ def test_the_machines_annotation_names_another_remedy_all_the_same() -> None:
 
 def test_a_name_that_is_none_is_refused_with_those_that_are() -> None:
     world = TrialWorld()
-    world.api.patch("machines", world.subject, {"metadata": {"annotations": {FLOW: "prayer"}}})
+    world.api.patch("machines", world.machine_key, {"metadata": {"annotations": {FLOW: "prayer"}}})
     world.request()
     assert "is none of trial, power-cycle, poison-pill" in world.held(60.0)
 
@@ -82,9 +82,16 @@ def test_its_rights_are_granted_where_it_is_installed() -> None:
 
 def test_explain_tells_what_it_reads_and_what_it_would_do() -> None:
     world = TrialWorld()
-    machine, observed = world.machine(world.subject), world.observed()
+    machine, observed = world.machine(world.machine_key), world.observed()
     host = Host(
-        HOST, world.settings, world.node(HOST), world.subject, machine, OPENSHIFT_MACHINES, observed, registry=REGISTRY
+        HOST,
+        world.settings,
+        world.node(HOST),
+        world.machine_key,
+        machine,
+        OPENSHIFT_MACHINES,
+        observed,
+        registry=REGISTRY,
     )
     sentences = explained(host, Leadership("", None, 15.0, None, None), SINCE)
     assert "Its outlet is live." in sentences

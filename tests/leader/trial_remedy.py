@@ -130,7 +130,9 @@ class Trial(Remedy):
             return view.waits(Stage.SWITCHING_OFF, "waits until its outlet is dead")
         inspection = view.memory.inspection
         if inspection is None or inspection.node != view.seen or inspection.machine != machine:
-            return view.does(Stage.CHECKING, Inspect(view.subject, view.name), "its outlet is dead: looks once more")
+            return view.does(
+                Stage.CHECKING, Inspect(view.machine_key, view.name), "its outlet is dead: looks once more"
+            )
         found = inspection.backup
         wanted = replace(found, id=last_id(machine.condemnation) + 1) if isinstance(found, Backup) else found
         return deleted(view, view.seen, wanted, "its outlet is dead")
@@ -144,7 +146,7 @@ class Trial(Remedy):
         if seen.freed != backup.id:
             return view.does(Stage.GIVING_BACK, Complete(backup, seen.node.uid), "completes its Node")
         if machine is not None and isinstance(machine.condemnation, Requested):
-            clear = Clear(view.subject, machine.uid, machine.resource_version, backup.id)
+            clear = Clear(view.machine_key, machine.uid, machine.resource_version, backup.id)
             return view.does(Stage.CLEARING, clear, "takes the request off its machine")
         # With the outlet's mark gone, a remedy that gives Nodes back by their backup alone drops that.
         return view.does(Stage.SWITCHING_ON, Cut(outlet, False), "gives its outlet power")

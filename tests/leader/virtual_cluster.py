@@ -98,7 +98,7 @@ class VirtualCluster:
 
     # What the hosts are for
 
-    def answers(self, node: str, subject: str, peers: tuple[Member, ...], asked_at: float) -> Iterable[StepNews]:
+    def answers(self, node: str, machine_key: str, peers: tuple[Member, ...], asked_at: float) -> Iterable[StepNews]:
         """What the peers say about that node."""
         raise NotImplementedError
 
@@ -180,13 +180,13 @@ class VirtualCluster:
     async def shows(self, _kind: Kind, _name: str, _version_before: str | None, _seconds: float, /) -> bool:
         return True
 
-    async def _ask_peers(self, node: str, subject: str, _uid: str, peers: tuple[Member, ...]) -> None:
-        self._news += self.answers(node, subject, peers, self._steps_api.now)
+    async def _ask_peers(self, node: str, machine_key: str, _uid: str, peers: tuple[Member, ...]) -> None:
+        self._news += self.answers(node, machine_key, peers, self._steps_api.now)
 
     # What others look at and do
 
-    def machine(self, subject: str) -> Machine | None:
-        found = self.api.get(self.api.machine_kind, subject)
+    def machine(self, machine_key: str) -> Machine | None:
+        found = self.api.get(self.api.machine_kind, machine_key)
         machine = None if found is None else parse_machine(found)
         assert not isinstance(machine, Unreadable), machine
         return machine
@@ -200,24 +200,24 @@ class VirtualCluster:
         """Keys are spelled with dots and slashes: use `**{key: value}`."""
         self.api.patch("nodes", name, {"metadata": {"annotations": annotations}})
 
-    def annotate_machine(self, subject: str, **annotations: str | None) -> None:
-        self.api.patch(self.api.machine_kind, subject, {"metadata": {"annotations": annotations}})
+    def annotate_machine(self, machine_key: str, **annotations: str | None) -> None:
+        self.api.patch(self.api.machine_kind, machine_key, {"metadata": {"annotations": annotations}})
 
     def delete_node(self, name: str) -> None:
         """The kubelet's Lease is the Node's, and goes with it."""
         self.api.put("nodes", name, None)
         self.leases.pop(name, None)
 
-    def request(self, subject: str) -> None:
-        self.annotate_machine(subject, **{EXTERNAL_REMEDIATION: ""})
+    def request(self, machine_key: str) -> None:
+        self.annotate_machine(machine_key, **{EXTERNAL_REMEDIATION: ""})
 
-    def lift(self, subject: str) -> None:
+    def lift(self, machine_key: str) -> None:
         """As a person would, or `pp-leader absolve`: the id stays."""
-        machine = self.machine(subject)
+        machine = self.machine(machine_key)
         assert machine is not None
         condemnation = machine.condemnation
         last_id = condemnation.id if isinstance(condemnation, Condemned) else getattr(condemnation, "last_id", 0)
-        self.api.patch(self.api.machine_kind, subject, {"metadata": NotRequested(last_id).render()})
+        self.api.patch(self.api.machine_kind, machine_key, {"metadata": NotRequested(last_id).render()})
 
     def enrol(self, names: Iterable[str]) -> None:
         self.config_map(ENROLLED, dict.fromkeys(names, "{}"))

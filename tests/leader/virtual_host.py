@@ -69,7 +69,7 @@ class World(VirtualCluster):
         super().__init__(machines, settings, registry)
         self.gate, self.boot = gate, 1
         self.peers = {name: Peer() for name in peers}
-        self.subject = HOST if machines == "node" else f"machines/{HOST}"
+        self.machine_key = HOST if machines == "node" else f"machines/{HOST}"
         for number, name in enumerate((HOST, *peers)):
             self.add_node(name, f"10.0.{number // 250}.{number % 250 + 1}")
         self.enrol((HOST, *peers))
@@ -82,17 +82,17 @@ class World(VirtualCluster):
         self.a_term("a")
 
     def add_node(self, name: str, address: str, **labels: str) -> None:
-        subject = f"machines/{name}"
+        machine_key = f"machines/{name}"
         metadata: dict[str, Any] = {"name": name, "uid": f"node-{name}", "labels": {**LABELS, **labels}}
-        metadata["annotations"] = {MACHINE_OF_NODE: subject, "team": "blue"}
+        metadata["annotations"] = {MACHINE_OF_NODE: machine_key, "team": "blue"}
         status = {"addresses": [{"type": "InternalIP", "address": address}]}
         self.api.put("nodes", name, {"metadata": metadata, "spec": {**SPEC, "taints": [TAINT]}, "status": status})
         if self.api.machines != "node":
             machine = {"name": name, "namespace": "machines", "uid": f"machine-{name}"}
-            self.api.put("machines", subject, {"metadata": machine, "status": {"nodeRef": {"name": name}}})
+            self.api.put("machines", machine_key, {"metadata": machine, "status": {"nodeRef": {"name": name}}})
 
     def a_promise(self, **changes: Any) -> Armed:
-        machine, roster = self.machine(self.subject), self.observed().roster
+        machine, roster = self.machine(self.machine_key), self.observed().roster
         assert machine is not None and roster is not None and not isinstance(roster.roster, Unreadable)
         watchdog = WatchdogKind.HARDWARE
         wanted = Armed(f"boot-{self.boot}", 22.0, 10.0, watchdog, self.gate, machine.uid, roster.roster.version)
@@ -177,39 +177,39 @@ class World(VirtualCluster):
     def condemn(self) -> None:
         """As another leader did."""
         metadata = Condemned(OTHERS_ID, SINCE).render()
-        self.api.patch(self.api.machine_kind, self.subject, {"metadata": metadata})
+        self.api.patch(self.api.machine_kind, self.machine_key, {"metadata": metadata})
 
-    def request(self, subject: str = "") -> None:
-        super().request(subject or self.subject)
+    def request(self, machine_key: str = "") -> None:
+        super().request(machine_key or self.machine_key)
 
-    def lift(self, subject: str = "") -> None:
-        super().lift(subject or self.subject)
+    def lift(self, machine_key: str = "") -> None:
+        super().lift(machine_key or self.machine_key)
 
     def remove_annotation(self) -> None:
         """The obvious way for a person to take a request back: label and id stay."""
-        self.annotate_machine(self.subject, **{EXTERNAL_REMEDIATION: None})
+        self.annotate_machine(self.machine_key, **{EXTERNAL_REMEDIATION: None})
 
     def labelled(self) -> bool:
-        machine = self.machine(self.subject)
+        machine = self.machine(self.machine_key)
         return machine is not None and machine.labelled
 
     def lapse(self) -> None:
         """Lifted for a moment, and the very same value is put back; the host takes the chance."""
-        found = self.api.get(self.api.machine_kind, self.subject)
+        found = self.api.get(self.api.machine_kind, self.machine_key)
         assert found is not None
         metadata = found["metadata"]
         before = {"annotations": metadata.get("annotations"), "labels": metadata.get("labels")}
         self.lift()
         self.live()
-        self.api.patch(self.api.machine_kind, self.subject, {"metadata": before})
+        self.api.patch(self.api.machine_kind, self.machine_key, {"metadata": before})
 
     def garble(self) -> None:
-        self.annotate_machine(self.subject, **{EXTERNAL_REMEDIATION: "yesterday"})
+        self.annotate_machine(self.machine_key, **{EXTERNAL_REMEDIATION: "yesterday"})
 
     # What is true
 
-    def condemnation(self, subject: str = "") -> object:
-        machine = self.machine(subject or self.subject)
+    def condemnation(self, machine_key: str = "") -> object:
+        machine = self.machine(machine_key or self.machine_key)
         return None if machine is None else machine.condemnation
 
     def given_back(self) -> bool:
@@ -245,7 +245,7 @@ class World(VirtualCluster):
         node = self.api.get("nodes", HOST) or {}
         metadata, spec = node.get("metadata", {}), node.get("spec", {})
         has = metadata.get("labels") == LABELS and metadata["annotations"].get("team") == "blue"
-        return has and spec == {**SPEC, "taints": [TAINT]} and self.node(HOST).subject == self.subject
+        return has and spec == {**SPEC, "taints": [TAINT]} and self.node(HOST).machine_key == self.machine_key
 
     def ready(self) -> str:
         """What its Ready condition says; empty if it has none."""
@@ -265,7 +265,7 @@ class World(VirtualCluster):
 
     def _finds_proof(self) -> bool:
         """Whether any read, any peer, or too many peers that say nothing of use, could give it one (rules 1, 3, 4)."""
-        machine = self.machine(self.subject)
+        machine = self.machine(self.machine_key)
         condemnation = machine.condemnation if machine and machine.uid == self.promise.machine_uid else None
         if isinstance(condemnation, (NotRequested, Requested)):
             self.lifted_ids.add(condemnation.last_id)
@@ -278,10 +278,10 @@ class World(VirtualCluster):
         errors = sum(peer.knows is None or peer.knows in self.lifted_ids for peer in others)
         return 2 * (errors + 1) > electorate.n
 
-    def answers(self, node: str, subject: str, peers: tuple[Member, ...], asked_at: float) -> Iterator[StepNews]:
+    def answers(self, node: str, machine_key: str, peers: tuple[Member, ...], asked_at: float) -> Iterator[StepNews]:
         for member in peers:
             if node != HOST:  # of all other hosts everybody knows
-                known = self.condemnation(subject)
+                known = self.condemnation(machine_key)
                 condemnation_id = known.id if isinstance(known, Condemned) else 0
                 yield Acknowledged(node, member.name, condemnation_id, "life-1", asked_at)
                 continue

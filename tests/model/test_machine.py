@@ -30,7 +30,7 @@ MACHINE: dict[str, Any] = {
 def test_a_machine_has_its_identity_its_condemnation_and_its_node() -> None:
     machine = parse_machine(MACHINE)
     assert machine == Machine("metal3", "machine-1", "u-1", "4711", Requested(0), "worker-1")
-    assert machine.subject == "metal3/machine-1"
+    assert machine.machine_key == "metal3/machine-1"
 
 
 @pytest.mark.parametrize("status", [None, {}, {"nodeRef": None}, {"nodeRef": {}}])
@@ -43,7 +43,7 @@ def test_a_machine_without_a_node_reference_has_no_node(status: object) -> None:
 def test_a_node_is_its_own_machine_where_there_are_none() -> None:
     node = parse_machine({"kind": "Node", "metadata": {"name": "worker-1", "uid": "u-2", "resourceVersion": "1"}})
     assert node == Machine(None, "worker-1", "u-2", "1", NotRequested(0), "worker-1")
-    assert node.subject == "worker-1"
+    assert node.machine_key == "worker-1"
 
 
 def test_a_machine_whose_condemnation_is_garbage_still_has_a_name_to_complain_about() -> None:

@@ -64,7 +64,7 @@ def answering(change: Callable[[Exchange], tuple[Exchange, Keyring, str]]) -> Co
         head = await reader.readuntil(b"\r\n\r\n")
         nonce = head.partition(NONCE + b": ")[2].partition(b"\r\n")[0].decode()
         exchange, keyring, name = change(Exchange(QUESTION, "peer", nonce))
-        about = exchange.question.about.subject
+        about = exchange.question.about.machine_key
         answer = Answer(Health.HEALTHY, None, "t.0", exchange.nonce, name, exchange.question.asked_by, about)
         body = answer.render().encode()
         signature = exchange.answer_signature(body, keyring).encode()
@@ -81,7 +81,7 @@ async def test_a_peer_answers_over_ipv4_and_ipv6(address: str) -> None:
         answer = await put(port.number, peer=Neighbour(address=address))
     assert isinstance(answer, Answer)
     assert (answer.health, answer.answered_by, answer.asked_by) == (Health.HEALTHY, "peer", "worker-1")
-    assert answer.about == ABOUT.subject
+    assert answer.about == ABOUT.machine_key
 
 
 async def test_a_node_without_a_machine_is_asked_about_too() -> None:

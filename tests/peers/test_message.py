@@ -30,7 +30,7 @@ from tests.peers.talk import KEYRING, QUESTION, exchange
 OLD, NEW = Keyring((b"o" * 32,)), Keyring((b"n" * 32,))
 references = st.builds(MachineReference, st.none() | names, names, words)
 exchanges = st.builds(Exchange, st.builds(Question, references, names), names, words)
-ANSWER = Answer(Health.HEALTHY, None, "token.0", "nonce", "peer", "worker-1", QUESTION.about.subject)
+ANSWER = Answer(Health.HEALTHY, None, "token.0", "nonce", "peer", "worker-1", QUESTION.about.machine_key)
 ASKED = Exchange(QUESTION, "peer", "nonce")
 
 

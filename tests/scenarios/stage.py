@@ -94,8 +94,8 @@ class Stage:
 
     def _member(self, host: Host) -> Member:
         metadata = self.contents.machine(host.name)["metadata"]
-        subject = f"{metadata['namespace']}/{host.name}" if "namespace" in metadata else None
-        return Member(host.name, subject, host.address, metadata["uid"], since=self._version, until=None)
+        machine_key = f"{metadata['namespace']}/{host.name}" if "namespace" in metadata else None
+        return Member(host.name, machine_key, host.address, metadata["uid"], since=self._version, until=None)
 
     # What a scenario does to a host; the next one finds it mended.
 

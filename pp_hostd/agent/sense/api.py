@@ -28,28 +28,28 @@ class MachineReader:
         self._machines = machines
         self._versions = MACHINES[machines]
 
-    async def read(self, subject: str, deadline_seconds: float, *, may_rest: bool = False) -> Read:
+    async def read(self, machine_key: str, deadline_seconds: float, *, may_rest: bool = False) -> Read:
         """The machine that rosters and peers call so. Nothing is raised."""
         began_at = self.clock()
         try:
-            machine = await self._machine(subject, deadline_seconds, may_rest)
+            machine = await self._machine(machine_key, deadline_seconds, may_rest)
         except ApiError as error:
             missing = is_missing(error)
             failure = "" if missing else error.sentence
-            return Read(began_at, self.clock(), missing=missing, failure=failure, subject=subject)
+            return Read(began_at, self.clock(), missing=missing, failure=failure, machine_key=machine_key)
         if isinstance(machine, Unreadable):
-            return Read(began_at, self.clock(), failure=f"reading {subject}: {machine}", subject=subject)
-        return Read(began_at, self.clock(), machine, subject=subject)
+            return Read(began_at, self.clock(), failure=f"reading {machine_key}: {machine}", machine_key=machine_key)
+        return Read(began_at, self.clock(), machine, machine_key=machine_key)
 
-    async def subject_of(self, node: str, deadline_seconds: float) -> str | Unreadable:
+    async def machine_key_of(self, node: str, deadline_seconds: float) -> str | Unreadable:
         """The machine that this Node names as its own. ApiError if the Node can't be read."""
         if self._machines == "node":
             return node
         found = await self._client.get(NODES, node, deadline_seconds=deadline_seconds, every_server=True)
         return machine_of_node(found, self._machines)
 
-    async def _machine(self, subject: str, deadline_seconds: float, may_rest: bool) -> Machine | Unreadable:
-        namespace, _, name = subject.rpartition("/")
+    async def _machine(self, machine_key: str, deadline_seconds: float, may_rest: bool) -> Machine | Unreadable:
+        namespace, _, name = machine_key.rpartition("/")
         resource = self._versions[0]
         if resource.namespaced != bool(namespace):
             return Unreadable("its name", f"it is not that of a {resource.kind}, and api.machines is {self._machines}")
@@ -70,8 +70,8 @@ class MachineReader:
         machine = parse_machine(found)
         if isinstance(machine, Unreadable):
             return machine
-        if machine.subject != subject:  # a lying server proves nothing
-            return Unreadable("the reply", f"it is {machine.subject}")
+        if machine.machine_key != machine_key:  # a lying server proves nothing
+            return Unreadable("the reply", f"it is {machine.machine_key}")
         return machine.condemnation if isinstance(machine.condemnation, Unreadable) else machine
 
 
@@ -79,7 +79,7 @@ class OwnMachine:
     """Reads the machine of this host, found through its Node once, and again when it is gone or another node's."""
 
     def __init__(self, reader: MachineReader, node: str, deadline_seconds: float) -> None:
-        self.subject = ""
+        self.machine_key = ""
         """The machine as last found; empty before that."""
         self._reader = reader
         self._node = node
@@ -93,23 +93,23 @@ class OwnMachine:
         ended_at = self._reader.clock()
         if failure:
             return Read(began_at, ended_at, failure=f"finding the machine of Node {self._node}: {failure}")
-        read = await self._reader.read(self.subject, self._deadline_seconds - (ended_at - began_at))
+        read = await self._reader.read(self.machine_key, self._deadline_seconds - (ended_at - began_at))
         ours = read.machine is None or read.machine.node == self._node
         self._found = ours and not read.missing
         if ours:
             return read
         belongs = f"belongs to Node {read.machine.node}" if read.machine and read.machine.node else "belongs to no Node"
-        return replace(read, machine=None, failure=f"machine {self.subject} {belongs}, not to {self._node}")
+        return replace(read, machine=None, failure=f"machine {self.machine_key} {belongs}, not to {self._node}")
 
     async def _find(self) -> str:
         """Why the machine can't be found; empty if none."""
         try:
-            found = await self._reader.subject_of(self._node, self._deadline_seconds)
+            found = await self._reader.machine_key_of(self._node, self._deadline_seconds)
         except ApiError as error:
             return error.sentence
         if isinstance(found, Unreadable):
             return str(found)
-        self.subject, self._found = found, True
+        self.machine_key, self._found = found, True
         return ""
 
 

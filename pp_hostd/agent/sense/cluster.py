@@ -86,7 +86,7 @@ PAUSE_SECONDS = 2.0
 class Hearer(Protocol):
     """Who is told."""
 
-    def learned(self, subject: str, uid: str, condemnation_id: int, at: float) -> None:
+    def learned(self, machine_key: str, uid: str, condemnation_id: int, at: float) -> None:
         """This machine, perhaps the host's own, is condemned under that id."""
 
     def listed(self) -> None:
@@ -139,9 +139,9 @@ class CondemnedWatch:
         if isinstance(machine, Unreadable):
             return f"a machine with the label {CONDEMNED}: {machine}"
         if isinstance(machine.condemnation, Unreadable):
-            return f"machine {machine.subject}: {machine.condemnation}"
+            return f"machine {machine.machine_key}: {machine.condemnation}"
         if isinstance(machine.condemnation, Condemned):
-            self._hearer.learned(machine.subject, machine.uid, machine.condemnation.id, self._clock())
+            self._hearer.learned(machine.machine_key, machine.uid, machine.condemnation.id, self._clock())
         return ""
 
 
@@ -290,7 +290,7 @@ class ClusterAccess:
         of n hosts would make n connections."""
         if self.client is None:
             return Unread.FAILED
-        read = await self._reader.read(about.subject, deadline_seconds, may_rest=True)
+        read = await self._reader.read(about.machine_key, deadline_seconds, may_rest=True)
         if read.machine is not None:
             return read.machine
         return Unread.NOT_FOUND if read.missing else Unread.FAILED

@@ -101,7 +101,7 @@ def _record(record: AgentRecord | Unreadable | None) -> str:
 
 def _condemnation(host: Host) -> str:
     if not isinstance(host.machine, Machine):
-        return f"not known: {host.machine or f'there is no {host.kind.kind} {host.subject}'}"
+        return f"not known: {host.machine or f'there is no {host.kind.kind} {host.machine_key}'}"
     condemnation = host.machine.condemnation
     if isinstance(condemnation, Unreadable):
         return f"in doubt: {condemnation}. To make it readable: pp-leader absolve {host.name}"

@@ -32,12 +32,13 @@ from pp_hostd.model.settings import Settings
 @frozen
 class Host:
     """`node` is None while it is missing, and a leader holds a backup of it. `machine` is None where there is none of
-    the `subject` that the Node names, and Unreadable where it names none that can be read. `kind` is the machine's."""
+    the `machine_key` that the Node names, and Unreadable where it names none that can be read. `kind` is the
+    machine's."""
 
     name: str
     settings: Settings
     node: NodeSeen | None
-    subject: str
+    machine_key: str
     machine: Machine | Unreadable | None
     kind: Resource
     observed: Observed
@@ -52,10 +53,10 @@ class Host:
     def view(self) -> View:
         """As a plan of the leader looks at it."""
         machine = self.machine
-        machines = {machine.subject: self._seen(machine)} if isinstance(machine, Machine) else {}
+        machines = {machine.machine_key: self._seen(machine)} if isinstance(machine, Machine) else {}
         observed = replace(self.observed, machines=machines)
         term = Term(own_node="", began_at=-math.inf)
-        target = Target(self.name, self.subject)
+        target = Target(self.name, self.machine_key)
         return View.of_target(self.settings, observed, Electorates(observed.roster), term, target, now=0.0)
 
     @property
@@ -69,7 +70,7 @@ class Host:
                 f"Node {self.name} is missing, and is its own machine", f"See: pp-leader explain {self.name}"
             )
         if self.machine is None:
-            what = self.kind.describe(*_parts(self.subject))
+            what = self.kind.describe(*_parts(self.machine_key))
             raise UserError(f"Node {self.name} has no machine: there is no {what}", "Is --machines right?")
         if isinstance(self.machine, Unreadable):
             raise UserError(f"Node {self.name} has no machine: {self.machine}", "Is --machines right?")
@@ -85,15 +86,15 @@ class Host:
             return f"its machine: {machine or 'there is none'}"
         if isinstance(machine.condemnation, NotRequested):
             machine = replace(machine, condemnation=Requested(machine.condemnation.last_id))
-        machines = {machine.subject: self._seen(machine)}
-        asked = replace(self.observed, machines=machines, requests=(machine.subject,))
+        machines = {machine.machine_key: self._seen(machine)}
+        asked = replace(self.observed, machines=machines, requests=(machine.machine_key,))
         next_actions = plan(
             self.settings, asked, Term(own_node="", began_at=-math.inf), (), 0.0, self.registry
         ).next_actions
         return next((next_action.sentence for next_action in next_actions if next_action.refused), "")
 
     def _seen(self, machine: Machine) -> MachineSeen:
-        return MachineSeen(machine, stretch=0, host=self.details)
+        return MachineSeen(machine, unbroken_since=0, host=self.details)
 
 
 def settings_of(arguments: Namespace) -> Settings:
@@ -118,8 +119,8 @@ def read_host(administrator: Administrator, settings: Settings, name: str) -> Ho
         raise UserError(f"Node {name}: {seen}", f"See: kubectl get node {name} -o yaml")
     if node is None and stored is not None and isinstance(stored.backup, Backup):
         node = stored.backup.node()
-    subject = machine_of_node(node or {}, settings.api.machines)
-    kind, found = _machine(administrator, settings.api.machines, subject)
+    machine_key = machine_of_node(node or {}, settings.api.machines)
+    kind, found = _machine(administrator, settings.api.machines, machine_key)
     machine = found if found is None or isinstance(found, Unreadable) else parse_machine(found)
     details, parts = _read_by_remedies(administrator, settings, found)
     observed = Observed(
@@ -131,7 +132,7 @@ def read_host(administrator: Administrator, settings: Settings, name: str) -> Ho
         enrolled=ours.enrolled,
         parts=parts,
     )
-    called = "" if isinstance(subject, Unreadable) else subject
+    called = "" if isinstance(machine_key, Unreadable) else machine_key
     return Host(name, settings, seen, called, machine, kind, observed, details)
 
 
@@ -154,14 +155,14 @@ def find_node(administrator: Administrator, name: str, *missing: str) -> Json:
 
 
 def _machine(
-    administrator: Administrator, machines: str, subject: str | Unreadable
+    administrator: Administrator, machines: str, machine_key: str | Unreadable
 ) -> tuple[Resource, Json | Unreadable | None]:
     """In the newest version that serves it."""
     versions = MACHINES[machines]
-    if isinstance(subject, Unreadable):
-        return versions[0], subject
+    if isinstance(machine_key, Unreadable):
+        return versions[0], machine_key
     for kind in versions:
-        namespace, name = _parts(subject)
+        namespace, name = _parts(machine_key)
         found = administrator.get(kind, name, namespace)
         if found is not None:
             return kind, found
@@ -184,6 +185,6 @@ def _read_by_remedies(
     return found, {type(part): part for part in parts}
 
 
-def _parts(subject: str) -> tuple[str | None, str]:
-    namespace, _, name = subject.rpartition("/")
+def _parts(machine_key: str) -> tuple[str | None, str]:
+    namespace, _, name = machine_key.rpartition("/")
     return namespace or None, name

@@ -20,13 +20,16 @@ def request_trouble(view: View, machine: Machine, seen: NodeSeen | None) -> str:
     if ids_are_used_up(view, machine):
         return ids_are_used_up(view, machine)
     if machine.node is None:
-        return f"Machine {machine.subject} has no nodeRef: there is no Node whose workloads could be freed. {_WITHDRAW}"
+        named = f"Machine {machine.machine_key} has no nodeRef"
+        return f"{named}: there is no Node whose workloads could be freed. {_WITHDRAW}"
     if seen is None:
         return f"there is no Node {machine.node} and no backup of one: nothing can be freed or given back. {_WITHDRAW}"
     if others_node(machine, seen):
         return f"{others_node(machine, seen)}. {_CORRECT}"
     if machine.node != view.name:
-        return f"Node {view.name} names Machine {machine.subject}, and that refers to Node {machine.node}. {_CORRECT}"
+        return (
+            f"Node {view.name} names Machine {machine.machine_key}, and that refers to Node {machine.node}. {_CORRECT}"
+        )
     return ""
 
 
@@ -39,10 +42,14 @@ def ids_are_used_up(view: View, machine: Machine) -> str:
 
 def others_node(machine: Machine, seen: NodeSeen) -> str:
     """Why the Node is not this machine's; empty if it is."""
-    if seen.subject == machine.subject:
+    if seen.machine_key == machine.machine_key:
         return ""
-    named = f"names no machine: {seen.subject}" if isinstance(seen.subject, Unreadable) else f"names {seen.subject}"
-    return f"Machine {machine.subject} refers to Node {machine.node}, and that Node {named}"
+    named = (
+        f"names no machine: {seen.machine_key}"
+        if isinstance(seen.machine_key, Unreadable)
+        else f"names {seen.machine_key}"
+    )
+    return f"Machine {machine.machine_key} refers to Node {machine.node}, and that Node {named}"
 
 
 def unreadable_backup(view: View) -> str:
@@ -55,7 +62,7 @@ def unreadable_backup(view: View) -> str:
 
 def _readable(view: View, machine: Machine, seen: NodeSeen | None) -> str:
     """How a person makes a condemnation readable again. Its id must not become a lower one (rule 4)."""
-    if seen is not None and seen.subject == machine.subject:
+    if seen is not None and seen.machine_key == machine.machine_key:
         return f"To make it readable: pp-leader absolve {view.name}"
     return (
         f"Remove {EXTERNAL_REMEDIATION} and the label {CONDEMNED} from the Machine, and set {CONDEMNATION_ID} to a "

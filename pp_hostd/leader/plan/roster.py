@@ -85,19 +85,19 @@ def _listed(observed: Observed, name: str, version: int, address: str | None = N
     seen = observed.nodes.get(name)
     if seen is None:
         return f"there is no such Node. If its host will not join: pp-leader unenroll {name}"
-    if isinstance(seen.subject, Unreadable):
-        return f"{seen.subject}. Correct that annotation; or is api.machines not what this cluster has?"
-    found = observed.machines.get(seen.subject)
+    if isinstance(seen.machine_key, Unreadable):
+        return f"{seen.machine_key}. Correct that annotation; or is api.machines not what this cluster has?"
+    found = observed.machines.get(seen.machine_key)
     if found is None:
-        return f"it names machine {seen.subject}, and there is none that can be read. Correct the Node's annotation"
+        return f"it names machine {seen.machine_key}, and there is none that can be read. Correct the Node's annotation"
     machine = found.machine
     if machine.node != name:
         refers = "no Node" if machine.node is None else f"Node {machine.node}"
-        return f"its machine {machine.subject} refers to {refers}. Correct that nodeRef, or the Node's annotation"
+        return f"its machine {machine.machine_key} refers to {refers}. Correct that nodeRef, or the Node's annotation"
     address = seen.node.address or address
     if address is None:
         return "it has no address of type InternalIP. See that its kubelet reports one"
-    return Member(name, machine.subject if machine.namespace else None, address, machine.uid, version, None)
+    return Member(name, machine.machine_key if machine.namespace else None, address, machine.uid, version, None)
 
 
 def _promised(observed: Observed) -> Iterator[int]:

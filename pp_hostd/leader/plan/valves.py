@@ -77,7 +77,7 @@ class Allowance:
             return None
         stored = self.stored
         budget = Budget() if stored is None or isinstance(stored.budget, Unreadable) else stored.budget
-        budget = budget.after(Beginning(view.name or view.subject, self.wallclock_seconds))
+        budget = budget.after(Beginning(view.name or view.machine_key, self.wallclock_seconds))
         step = SpendBudget(budget, None if stored is None else stored.resource_version)
         return view.does(stage, step, "counting it among the remediations of this hour")
 
@@ -125,7 +125,7 @@ def unwanted(view: View) -> str:
     if view.machine_seen is None:
         return ""
     about, clusters = view.machine_seen.host, view.observed.clusters
-    wish = wish_of_machine(view.subject, about)
+    wish = wish_of_machine(view.machine_key, about)
     if wish or not about.cluster or view.settings.api.machines != "cluster-api":
         return wish
     if clusters.late:
@@ -162,7 +162,7 @@ class Valves:
     @classmethod
     def of(cls, settings: Settings, observed: Observed, term: Term, now: float, reach: Reach) -> Valves:
         asked = [seen.machine for seen in reach.requested]
-        names = {machine.node or machine.subject for machine in asked} & reach.within_reach
+        names = {machine.node or machine.machine_key for machine in asked} & reach.within_reach
         most = most_of(settings.leader.max_unhealthy, len(reach.within_reach), 1)
         storm = len(names) > most
         busy = {machine.node for machine in asked if isinstance(machine.condemnation, Condemned)}

@@ -80,7 +80,7 @@ def targets(
     for key in sorted(set(requested).intersection(observed.machines)):
         name = observed.machines[key].machine.node or ""
         seen = observed.nodes.get(name)
-        named = seen is None or seen.subject == key
+        named = seen is None or seen.machine_key == key
         if name and named and found.get(name, "") in ("", key):
             found[name] = key
         elif not name and serves_without_node(key):
@@ -94,11 +94,11 @@ def _machine_of(observed: Observed, name: str, machines: str) -> str:
     """The machine that the Node names, or that it named before it was deleted."""
     seen, stored = observed.nodes.get(name), observed.backups.get(name)
     if seen is not None:
-        return "" if isinstance(seen.subject, Unreadable) else seen.subject
+        return "" if isinstance(seen.machine_key, Unreadable) else seen.machine_key
     if stored is None or isinstance(stored.backup, Unreadable):
         return ""
-    subject = machine_of_node(stored.backup.node(), machines)
-    return "" if isinstance(subject, Unreadable) else subject
+    machine_key = machine_of_node(stored.backup.node(), machines)
+    return "" if isinstance(machine_key, Unreadable) else machine_key
 
 
 @frozen
@@ -113,7 +113,7 @@ class Evidence:
 
 @frozen
 class View:
-    """`name` is the Node's, `subject` the machine's; empty where nothing tells. `left` names what a remedy has left
+    """`name` is the Node's, `machine_key` the machine's; empty where nothing tells. `left` names what a remedy has left
     behind, where neither leads to it. `looks` are what a remedy has an inspection read beside the machine and its Node,
     `evidence` is what proves to it that the host is dead; a sentence, if an inspection must still confirm that."""
 
@@ -123,7 +123,7 @@ class View:
     term: Term
     memory: NodeMemory
     name: str
-    subject: str
+    machine_key: str
     now: float
     left: str = ""
     looks: tuple[Look, ...] = ()
@@ -142,7 +142,7 @@ class View:
 
     @property
     def machine_seen(self) -> MachineSeen | None:
-        return self.observed.machines.get(self.subject)
+        return self.observed.machines.get(self.machine_key)
 
     @property
     def machine(self) -> Machine | None:
@@ -177,16 +177,16 @@ class View:
         if self.memory.keeps_failing:  # said once, and in the same words whether it is tried just now or not
             told, due_at = f"{sentence}, which keeps failing: {self.memory.trouble}", self.memory.not_before_at
             return NextAction(
-                self.name, self.subject, stage, told, step_now, None if step_now else due_at, refused=True
+                self.name, self.machine_key, stage, told, step_now, None if step_now else due_at, refused=True
             )
         if step_now is None:
             told = f"{sentence}; trying again soon: {self.memory.trouble}"
-            return NextAction(self.name, self.subject, stage, told, due_at=self.memory.not_before_at)
-        return NextAction(self.name, self.subject, stage, sentence, step)
+            return NextAction(self.name, self.machine_key, stage, told, due_at=self.memory.not_before_at)
+        return NextAction(self.name, self.machine_key, stage, sentence, step)
 
     def waits(self, stage: Stage, sentence: str, due_at: float | None = None) -> NextAction:
-        return NextAction(self.name, self.subject, stage, sentence, due_at=due_at)
+        return NextAction(self.name, self.machine_key, stage, sentence, due_at=due_at)
 
     def refuses(self, sentence: str) -> NextAction:
         """It goes on when somebody has done something about it."""
-        return NextAction(self.name, self.subject, Stage.HELD, sentence, refused=True)
+        return NextAction(self.name, self.machine_key, Stage.HELD, sentence, refused=True)

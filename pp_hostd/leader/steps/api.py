@@ -60,19 +60,19 @@ class Served:
         self._api = api
         self._versions = versions
 
-    async def get(self, subject: str) -> Json:
+    async def get(self, machine_key: str) -> Json:
         """By a linearizable read."""
-        namespace, name = _parts(subject)
+        namespace, name = _parts(machine_key)
         return await self._served(lambda kind: self._api.get(kind, name, namespace=namespace))
 
-    async def patch(self, subject: str, patch: Json, subresource: str | None = None) -> Json:
-        namespace, name = _parts(subject)
+    async def patch(self, machine_key: str, patch: Json, subresource: str | None = None) -> Json:
+        namespace, name = _parts(machine_key)
         return await self._served(
             lambda kind: self._api.patch(kind, name, patch, namespace=namespace, subresource=subresource)
         )
 
-    async def delete(self, subject: str, uid: str, resource_version: str) -> Json:
-        namespace, name = _parts(subject)
+    async def delete(self, machine_key: str, uid: str, resource_version: str) -> Json:
+        namespace, name = _parts(machine_key)
         return await self._served(
             lambda kind: self._api.delete(kind, name, namespace=namespace, uid=uid, resource_version=resource_version)
         )
@@ -117,6 +117,6 @@ class ServedMachines(Served):
         return self._versions[0] is NODES
 
 
-def _parts(subject: str) -> tuple[str | None, str]:
-    namespace, _, name = subject.rpartition("/")
+def _parts(machine_key: str) -> tuple[str | None, str]:
+    namespace, _, name = machine_key.rpartition("/")
     return namespace or None, name

@@ -29,37 +29,39 @@ from pp_hostd.model.step import Written
 class Clear:
     """Lift the condemnation, and keep its id."""
 
-    subject: str
+    machine_key: str
     uid: str
     resource_version: str
     last_id: int
 
     async def run(self, port: Port) -> str:
         patch: Json = {"metadata": NotRequested(self.last_id).render()}
-        return await change_machine(port, self.subject, patch, self.uid, self.resource_version)
+        return await change_machine(port, self.machine_key, patch, self.uid, self.resource_version)
 
 
 @frozen
 class DeleteMachine:
     """Its host does not come back: whoever owns the Machine makes another one."""
 
-    subject: str
+    machine_key: str
     uid: str
     resource_version: str
 
     async def run(self, port: Port) -> str:
         return await port.write(
-            lambda: port.machines.delete(self.subject, self.uid, self.resource_version),
+            lambda: port.machines.delete(self.machine_key, self.uid, self.resource_version),
             MACHINE,
-            self.subject,
+            self.machine_key,
             self.resource_version,
         )
 
 
-async def change_machine(port: Port, subject: str, patch: Json, uid: str, version: str, part: str | None = None) -> str:
+async def change_machine(
+    port: Port, machine_key: str, patch: Json, uid: str, version: str, part: str | None = None
+) -> str:
     """Patch this version of that very machine."""
     patch = conditional(patch, uid, version)
-    return await port.write(lambda: port.machines.patch(subject, patch, part), MACHINE, subject, version)
+    return await port.write(lambda: port.machines.patch(machine_key, patch, part), MACHINE, machine_key, version)
 
 
 async def check_wish(port: Port, machine: Json) -> None:
@@ -78,15 +80,15 @@ async def check_wish(port: Port, machine: Json) -> None:
 class Inspect(OnlyReads):
     """Linearizable reads of the machine, its Node, the kubelet's Lease, and what a remedy wants to be looked at."""
 
-    subject: str
+    machine_key: str
     node: str
     looks: tuple[Look, ...] = ()
 
     async def run(self, port: Port) -> str:
         """Tells what there is and, of a machine that is requested, the backup."""
         began_at = port.clock()
-        found = await if_there(port.machines.get(self.subject))
-        machine = None if found is None else _machine(found, self.subject)
+        found = await if_there(port.machines.get(self.machine_key))
+        machine = None if found is None else _machine(found, self.machine_key)
         if found is not None:
             await check_wish(port, found)
         if not port.machines.are_nodes:  # else the one read shows both, and in one state
@@ -104,12 +106,12 @@ class Inspect(OnlyReads):
         return ""
 
 
-def _machine(found: Json, subject: str) -> Machine:
+def _machine(found: Json, machine_key: str) -> Machine:
     machine = parse_machine(found)
     if isinstance(machine, Unreadable):
-        raise Unwritten(Written.NOT_DONE, f"reading {subject}: {machine}")
-    if machine.subject != subject:  # a lying server proves nothing
-        raise Unwritten(Written.NOT_DONE, f"reading {subject}: the reply is {machine.subject}")
+        raise Unwritten(Written.NOT_DONE, f"reading {machine_key}: {machine}")
+    if machine.machine_key != machine_key:  # a lying server proves nothing
+        raise Unwritten(Written.NOT_DONE, f"reading {machine_key}: the reply is {machine.machine_key}")
     return machine
 
 

@@ -82,7 +82,7 @@ class Port:
     within: Callable[[float, Exchange], Awaitable[Json | None]]
     sleep: Callable[[float], Awaitable[None]]
     ask_peers: Callable[[str, str, str, tuple[Member, ...]], Awaitable[None]]
-    """Puts, for a step of that key, the question of the machine of that subject and uid to these peers, and tells each
+    """Puts, for the step of a node, the question of the machine of that key and uid to these peers, and tells each
     answer."""
     hand_over: Callable[[], Awaitable[None]]
     """Gives the Lease up."""

@@ -61,7 +61,7 @@ class Many(Protocol):
     def hears(self, host: str, size: int) -> None: ...
     def messages(self, host: str, count: int, size: int) -> None: ...
     def in_reach(self, host: str, peers: tuple[str, ...]) -> tuple[str, ...]: ...
-    def testimony(self, host: str, subject: str, uid: str, peers: int) -> Statement: ...
+    def testimony(self, host: str, machine_key: str, uid: str, peers: int) -> Statement: ...
     def is_well(self, host: str, well: bool) -> None: ...
 
 
@@ -90,7 +90,7 @@ class Representative(Agent):
         silent = sorted(set(peers).difference(answering))
         if answering:
             crowd.messages(name, len(answering), tally.PEER_QUESTION)
-            statement = partial(crowd.testimony, name, self.subject, uid, len(answering))
+            statement = partial(crowd.testimony, name, self.machine_key, uid, len(answering))
             self.later(ANSWER_SECONDS, lambda: self._answered(answering, began_at, statement()))
         if silent:
             crowd.messages(name, len(silent), tally.UNANSWERED)
@@ -100,7 +100,7 @@ class Representative(Agent):
         self._crowd.messages(self._host.name, len(peers), tally.PEER_ANSWER)
         if said.health is Health.HEALTHY:
             self.truth.proven(began_at)
-        answer = Answer(said.health, said.id, said.token, "", "", self._host.name, self.subject, said.lifted_id)
+        answer = Answer(said.health, said.id, said.token, "", "", self._host.name, self.machine_key, said.lifted_id)
         for peer in peers:
             self.tell(PeerAnswered(peer, began_at, self.clock(), answer))
 
@@ -247,15 +247,17 @@ class Crowd(World):
 
     # Questions: alike peers read at the same time, and remember the same.
 
-    def testimony(self, host: str, subject: str, uid: str, peers: int) -> Statement:
+    def testimony(self, host: str, machine_key: str, uid: str, peers: int) -> Statement:
         """What each of so many peers on the side of this host says, by a read of its own."""
-        return self._testimony(host in self.apart, subject, uid, peers, self.shares[host])
+        return self._testimony(host in self.apart, machine_key, uid, peers, self.shares[host])
 
-    def _testimony(self, here: bool, subject: str, uid: str, peers: int, share: Share) -> Statement:
+    def _testimony(self, here: bool, machine_key: str, uid: str, peers: int, share: Share) -> Statement:
         self._requests(here, tally.read_bytes(self.settings), peers, share)
-        outcome: ReadOutcome = self.machine(subject.rpartition("/")[2]) if not here and self._serves else Unread.FAILED
+        outcome: ReadOutcome = (
+            self.machine(machine_key.rpartition("/")[2]) if not here and self._serves else Unread.FAILED
+        )
         now = self.time.now
-        return self._witnesses[here].answer(subject, uid, outcome, began_at=now - ROUND_TRIP_SECONDS, now=now)
+        return self._witnesses[here].answer(machine_key, uid, outcome, began_at=now - ROUND_TRIP_SECONDS, now=now)
 
     def _ask(self, source: str, peer: str, question: Question, answered: Answered) -> None:
         """A leader's question; all that it asks at one moment travel together."""
@@ -265,12 +267,12 @@ class Crowd(World):
 
     def _answer(self) -> None:
         asked, self._asked = self._asked, []
-        for source, peer, (asker, subject, uid), answered in asked:
+        for source, peer, (asker, machine_key, uid), answered in asked:
             self._messages(1, tally.PEER_QUESTION, ALONE)
             if self.in_reach(source, (peer,)):
-                said = self._testimony(source in self.apart, subject, uid, 1, ALONE)
+                said = self._testimony(source in self.apart, machine_key, uid, 1, ALONE)
                 self._messages(1, tally.PEER_ANSWER, ALONE)
-                answered(Answer(said.health, said.id, said.token, "", peer, asker, subject, said.lifted_id))
+                answered(Answer(said.health, said.id, said.token, "", peer, asker, machine_key, said.lifted_id))
 
     # What is counted.
 

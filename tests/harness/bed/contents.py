@@ -186,8 +186,8 @@ class Contents:
         machine = self._replace(NODES, {"metadata": metadata, "status": status})
         if self.machines is not NODES:
             machine = self.make_machine(name)
-        subject = None if self.machines is NODES else f"{MACHINE_NAMESPACE}/{name}"
-        return Member(name, subject, address, machine["metadata"]["uid"], since=1, until=None)
+        machine_key = None if self.machines is NODES else f"{MACHINE_NAMESPACE}/{name}"
+        return Member(name, machine_key, address, machine["metadata"]["uid"], since=1, until=None)
 
     def make_machine(self, name: str) -> Json:
         """A new machine, which refers to the Node of that name."""

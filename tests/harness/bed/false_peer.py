@@ -62,7 +62,9 @@ class FalsePeer:
 
     def _honest(self, exchange: Exchange) -> Answer:
         question = exchange.question
-        return Answer(Health.HEALTHY, None, "token", exchange.nonce, self.me, question.asked_by, question.about.subject)
+        return Answer(
+            Health.HEALTHY, None, "token", exchange.nonce, self.me, question.asked_by, question.about.machine_key
+        )
 
     def _signed(self, exchange: Exchange, answer: Answer) -> Reply:
         body = answer.render().encode()

@@ -24,7 +24,7 @@ MOST_STEPS = 21
 
 
 def is_over(world: AskedWorld, kind: RemediationKind) -> bool:
-    machine = world.api.get("machines", world.subject)
+    machine = world.api.get("machines", world.machine_key)
     assert machine is not None
     unclaimed = REQUESTED_BY not in machine["metadata"].get("annotations", {})
     return (

@@ -35,13 +35,13 @@ def marked(kind: RemediationKind, version: str = "v1beta2", spec: dict[str, Any]
     """As the health check does it: first the object, then the condition."""
     world = AskedWorld("cluster-api")
     world.make(kind, spec)
-    world.api.patch("machines", world.subject, {"status": STATUSES[version]})
+    world.api.patch("machines", world.machine_key, {"status": STATUSES[version]})
     return world
 
 
 def conditions(world: AskedWorld) -> list[dict[str, Any]]:
     """In every list of the Machine."""
-    status = (world.api.get("machines", world.subject) or {})["status"]
+    status = (world.api.get("machines", world.machine_key) or {})["status"]
     older, newer = status.get("deprecated", {}).get("v1beta1", {}), status.get("v1beta2", {})
     return [each for part in (status, newer, older) for each in part.get("conditions", ())]
 

@@ -68,11 +68,11 @@ def test_a_node_that_is_not_well_in_time_is_remedied_again_up_to_the_limit(kind:
 def test_after_the_last_attempt_the_owner_is_told_by_both_lists_of_conditions(kind: RemediationKind) -> None:
     world = AskedWorld("cluster-api")
     deprecated = {"v1beta1": {"conditions": [{"type": "Ready", "status": "True"}]}}
-    world.api.patch("machines", world.subject, {"status": {"deprecated": deprecated}})
+    world.api.patch("machines", world.machine_key, {"status": {"deprecated": deprecated}})
     world.sick = True
     world.make(kind)
     world.run(lambda: bool(world.steps(HandToOwner)) and not world.finalizers(kind), seconds=4000)
-    status = (world.api.get("machines", world.subject) or {})["status"]
+    status = (world.api.get("machines", world.machine_key) or {})["status"]
     for conditions in (status["conditions"], status["deprecated"]["v1beta1"]["conditions"]):
         (found,) = [each for each in conditions if each["type"] == "OwnerRemediated"]
         assert (found["status"], found["reason"]) == ("False", "WaitingForRemediation")
@@ -96,7 +96,7 @@ def test_where_the_object_or_the_owner_wants_it_so_the_machine_is_deleted(kind: 
 
 def test_a_machine_that_nobody_would_make_again_is_kept_and_the_object_fails_with_the_reason() -> None:
     world = AskedWorld()
-    world.api.patch("machines", world.subject, {"metadata": {"ownerReferences": None}})
+    world.api.patch("machines", world.machine_key, {"metadata": {"ownerReferences": None}})
     world.sick = True
     world.make(METAL3)
     world.run(lambda: world.phase(METAL3) is Phase.FAILED and not world.finalizers(METAL3), seconds=4000)
@@ -143,7 +143,7 @@ def test_waiting_for_the_budget_counts_against_no_timeout() -> None:
 
 def test_an_object_whose_machine_has_no_node_yet_is_not_stuck() -> None:
     world = AskedWorld()
-    world.api.patch("machines", world.subject, {"status": {"nodeRef": None}})
+    world.api.patch("machines", world.machine_key, {"status": {"nodeRef": None}})
     world.delete_node("x")
     world.make(METAL3)
     world.run(lambda: world.phase(METAL3) is Phase.WAITING)
@@ -182,7 +182,7 @@ def test_a_claim_of_an_object_that_is_gone_keeps_nobody_waiting() -> None:
     world = AskedWorld()
     world.make(METAL3)
     world.run(lambda: world.phase(METAL3) is Phase.RUNNING and not world.uncondemned())
-    world.api.put(METAL3.name, world.subject, None)  # by force
+    world.api.put(METAL3.name, world.machine_key, None)  # by force
     world.run(lambda: world.is_well())
     world.make(POISON_PILL)
     world.run(lambda: world.phase(POISON_PILL) is Phase.WAITING)
@@ -223,7 +223,7 @@ def test_an_object_for_a_machine_that_is_not_there_is_refused_with_what_to_do(ki
     world.make(kind, uid="another")
     world.spend(30)
     assert "was made for another Machine" in world.told(kind)
-    world.api.put("machines", world.subject, None)
+    world.api.put("machines", world.machine_key, None)
     world.spend(30)
     assert "there is no Machine machines/x" in world.told(kind)
     assert not world.steps()
@@ -233,7 +233,7 @@ def test_an_object_for_a_machine_that_is_not_there_is_refused_with_what_to_do(ki
 def test_a_status_that_somebody_has_edited_is_refused(kind: RemediationKind) -> None:
     world = AskedWorld()
     world.make(kind)
-    world.api.patch(kind.name, world.subject, {"status": {"phase": "Dancing"}})
+    world.api.patch(kind.name, world.machine_key, {"status": {"phase": "Dancing"}})
     world.spend(30)
     assert "Dancing" in world.told(kind)
     assert not world.steps()

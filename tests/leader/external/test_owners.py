@@ -55,7 +55,7 @@ def test_a_node_that_is_not_well_after_all_attempts_has_its_machine_handed_to_it
     world.sick = True
     world.run(lambda: bool(world.steps(HandToOwner)), seconds=4000)
     (step,) = world.steps(HandToOwner)
-    assert isinstance(step, HandToOwner) and step.subject == world.subject
+    assert isinstance(step, HandToOwner) and step.machine_key == world.machine_key
 
 
 def test_a_node_that_does_not_exist_is_said_so() -> None:

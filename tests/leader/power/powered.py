@@ -45,7 +45,7 @@ class PoweredWorld(World):
         metadata = {"name": "x", "namespace": "metal", "uid": "host-x", "annotations": {}}
         self.api.put("hosts", HOST_NAME, {"metadata": metadata, "spec": {"online": True}, "status": status})
         owner = {"kind": "MachineSet", "name": "workers", "controller": True}
-        self.api.patch("machines", self.subject, {"metadata": {"ownerReferences": [owner]}})
+        self.api.patch("machines", self.machine_key, {"metadata": {"ownerReferences": [owner]}})
         self.stands_on("baremetalhost:///metal/x/host-x")
         if not enrolled:
             self.enrol(PEERS)
@@ -56,7 +56,7 @@ class PoweredWorld(World):
 
     def stands_on(self, provider: str | None, annotation: str | None = None) -> None:
         annotations = {"metadata": {"annotations": {HOST_ANNOTATION: annotation}}}
-        self.api.patch("machines", self.subject, {**annotations, "spec": {"providerID": provider}})
+        self.api.patch("machines", self.machine_key, {**annotations, "spec": {"providerID": provider}})
 
     def change_host(self, **parts: Any) -> None:
         """Merge `metadata`, `spec` or `status` into the host."""
@@ -136,7 +136,7 @@ class PoweredWorld(World):
 
     def a_power_cycle(self) -> None:
         """One is requested, and goes well."""
-        self.request(self.subject)
+        self.request(self.machine_key)
         self.run(lambda: self.uncondemned() and self.is_well() and not self.driver.next_actions)
 
 

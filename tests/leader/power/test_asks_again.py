@@ -95,7 +95,7 @@ def test_the_machine_of_a_host_that_does_not_become_ready_in_time_is_deleted_if_
 
 def test_a_machine_that_must_be_kept_is_power_cycled_once_for_each_timeout() -> None:
     world = AskedAgain()
-    world.api.patch("machines", world.subject, {"metadata": {"ownerReferences": None}})
+    world.api.patch("machines", world.machine_key, {"metadata": {"ownerReferences": None}})
     world.sick = True
     world.begin(0.0)
     world.run(lambda: len(world.steps(SwitchOff)) == 3, seconds=4000)

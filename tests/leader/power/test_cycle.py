@@ -38,7 +38,7 @@ def test_the_request_asks_for_a_hard_power_off_and_says_for_whom() -> None:
     assert isinstance(step, SwitchOff)
     value = step.request.render()
     assert '"mode":"hard"' in value and '"force":false' in value
-    assert (step.request.machine, step.request.node, step.request.id) == (world.subject, HOST, 1)
+    assert (step.request.machine, step.request.node, step.request.id) == (world.machine_key, HOST, 1)
 
 
 def test_ids_grow_from_one_remediation_to_the_next() -> None:
@@ -55,7 +55,7 @@ def test_ids_grow_from_one_remediation_to_the_next() -> None:
 def test_a_machine_without_a_node_is_power_cycled_too() -> None:
     world = PoweredWorld(enrolled=False)
     world.delete_node(HOST)
-    world.api.patch("machines", world.subject, {"status": {"nodeRef": None}})
+    world.api.patch("machines", world.machine_key, {"status": {"nodeRef": None}})
     world.request()
     world.run(lambda: world.uncondemned() and world.powered and not world.driver.next_actions)
     assert [type(step) for step in world.steps()] == [SpendBudget, SwitchOff, Clear, SwitchOn]
@@ -82,7 +82,7 @@ def test_a_machine_without_a_host_has_to_reset_itself() -> None:
 
 def test_the_machines_annotation_overrides() -> None:
     world = PoweredWorld()
-    world.annotate_machine(world.subject, **{FLOW: "poison-pill"})
+    world.annotate_machine(world.machine_key, **{FLOW: "poison-pill"})
     world.request()
     world.run(lambda: bool(world.steps(DeleteNode)))
     assert world.steps(Condemn) and not world.steps(SwitchOff)
@@ -92,7 +92,7 @@ def test_the_machines_annotation_overrides() -> None:
 def test_an_annotation_that_asks_for_what_is_not_there_is_refused(asked: str) -> None:
     world = PoweredWorld()
     world.with_settings(cycle=False)
-    world.annotate_machine(world.subject, **{FLOW: asked})
+    world.annotate_machine(world.machine_key, **{FLOW: asked})
     world.request()
     told = world.held()
     assert "power.cycle" in told or "something" in told

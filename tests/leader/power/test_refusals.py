@@ -41,7 +41,7 @@ def test_a_host_that_can_not_be_relied_on_is_refused_with_the_reason(change: dic
 @pytest.mark.parametrize("key", [PAUSED_MACHINE, SKIP_REMEDIATION])
 def test_the_host_of_a_machine_whose_owner_wants_no_remediation_is_not_switched_off(key: str) -> None:
     world = PoweredWorld()
-    world.annotate_machine(world.subject, **{key: ""})
+    world.annotate_machine(world.machine_key, **{key: ""})
     world.request()
     assert key in world.held()
     assert not world.steps(SwitchOff)
@@ -113,7 +113,7 @@ def test_what_was_switched_off_for_a_machine_that_was_made_anew_proves_nothing_f
     world = PoweredWorld(enrolled=False)
     world.request()
     world.run(lambda: not world.powered)
-    world.api.patch("machines", world.subject, {"metadata": {"uid": "another"}})
+    world.api.patch("machines", world.machine_key, {"metadata": {"uid": "another"}})
     if not asked:
         world.lift()
     world.run(lambda: bool(world.steps(SwitchOn)))
@@ -211,10 +211,10 @@ def test_a_request_that_is_taken_back_in_time_switches_nothing_off() -> None:
 def test_a_host_of_which_nothing_else_is_known_any_more_is_let_on_again_and_tried_with_a_pause() -> None:
     world = PoweredWorld(enrolled=False)
     world.delete_node(HOST)
-    world.api.patch("machines", world.subject, {"status": {"nodeRef": None}})
+    world.api.patch("machines", world.machine_key, {"status": {"nodeRef": None}})
     world.request()
     world.run(lambda: not world.powered)
-    world.api.put("machines", world.subject, None)
+    world.api.put("machines", world.machine_key, None)
     world.run(lambda: bool(world.under_way))
     world.fail(Written.NOT_DONE)
     world.driver.turn()
@@ -228,7 +228,7 @@ def test_a_host_of_a_machine_that_is_gone_is_let_on_again() -> None:
     world.request()
     world.run(lambda: bool(world.steps(SwitchOff)))
     world.run(lambda: not world.powered)
-    world.api.put("machines", world.subject, None)
+    world.api.put("machines", world.machine_key, None)
     world.run(lambda: world.powered)
     assert [step.host for step in world.steps(SwitchOn) if isinstance(step, SwitchOn)] == [HOST_NAME]
 
@@ -241,7 +241,7 @@ def the_actuator_acts(world: PoweredWorld, mark: str) -> None:
     if mark == ACTUATORS_KEY:
         world.annotate_host(mark, '{"mode":"hard","force":false}')
     else:
-        world.annotate_machine(world.subject, **{f"remediation.metal3.io/{mark}": ""})
+        world.annotate_machine(world.machine_key, **{f"remediation.metal3.io/{mark}": ""})
 
 
 @pytest.mark.parametrize("mark", [ACTUATORS_KEY, *MARKS])

@@ -52,7 +52,7 @@ def in_situation(node: int, requested: int, powered_on: int, kept_off: int) -> P
     world = PoweredWorld(enrolled=False)
     world.bmc = Bmc.UNATTENDED
     if kept_off:
-        world.annotate_host(KEY, PowerRequest(world.subject, f"machine-{HOST}", HOST, 1).render())
+        world.annotate_host(KEY, PowerRequest(world.machine_key, f"machine-{HOST}", HOST, 1).render())
     if not powered_on:
         world.switch(False)
         world.change_host(status={"poweredOn": False})

@@ -56,7 +56,9 @@ def never_on(world: PoweredWorld) -> PoweredWorld:
 @pytest.mark.parametrize("enrolled", [True, False])
 def test_the_machine_of_a_host_that_never_comes_back_is_deleted_for_its_owner_to_make_another(enrolled: bool) -> None:
     world = never_on(PoweredWorld(enrolled=enrolled))
-    assert [step.subject for step in world.steps(DeleteMachine) if isinstance(step, DeleteMachine)] == [world.subject]
+    assert [step.machine_key for step in world.steps(DeleteMachine) if isinstance(step, DeleteMachine)] == [
+        world.machine_key
+    ]
     world.spend(30)
     assert world.driver.next_actions == ()
     assert not [name for name in world.api.objects["config maps"] if name.startswith("backup-")]
@@ -74,7 +76,7 @@ def test_the_machine_of_a_host_that_never_comes_back_is_deleted_for_its_owner_to
 def test_some_machines_are_never_deleted(labels: dict[str, str], owners: bool, external: bool, told: str) -> None:
     world = PoweredWorld()
     change = {"labels": labels} if owners else {"labels": labels, "ownerReferences": None}
-    world.api.patch("machines", world.subject, {"metadata": change})
+    world.api.patch("machines", world.machine_key, {"metadata": change})
     world.change_host(spec={"externallyProvisioned": external})
     never_on(world)
     assert not world.steps(DeleteMachine)
@@ -149,7 +151,7 @@ def test_a_host_that_has_promised_nothing_can_not_fall_back() -> None:
 def test_a_host_that_should_reset_itself_and_can_not_is_power_cycled_instead() -> None:
     world = PoweredWorld()
     world.with_settings(fallback=True)
-    world.annotate_machine(world.subject, **{"pp-hostd.io/flow": "poison-pill"})
+    world.annotate_machine(world.machine_key, **{"pp-hostd.io/flow": "poison-pill"})
     world.withdraws()
     world.request()
     world.run(world.is_well)
@@ -159,7 +161,7 @@ def test_a_host_that_should_reset_itself_and_can_not_is_power_cycled_instead() -
 def test_power_that_reads_off_ends_the_wait_for_peers_that_never_acknowledge() -> None:
     world = PoweredWorld()
     world.with_settings(fallback=True)
-    world.annotate_machine(world.subject, **{"pp-hostd.io/flow": "poison-pill"})
+    world.annotate_machine(world.machine_key, **{"pp-hostd.io/flow": "poison-pill"})
     for peer in world.peers.values():
         peer.reachable = False
     world.request()

@@ -85,10 +85,10 @@ class Calls:
         return await self._client.get(NODES, self._node)
 
     async def _read_machine(self, node: Json | None) -> Json:
-        subject = "" if node is None else machine_of_node(node, self._machines)
-        if isinstance(subject, Unreadable) or not subject:
-            raise LookupError(str(subject) or "the Node that names it could not be read")
-        namespace, _, name = subject.rpartition("/")
+        machine_key = "" if node is None else machine_of_node(node, self._machines)
+        if isinstance(machine_key, Unreadable) or not machine_key:
+            raise LookupError(str(machine_key) or "the Node that names it could not be read")
+        namespace, _, name = machine_key.rpartition("/")
         return await self._of_any_version(lambda kind: self._client.get(kind, name, namespace=namespace or None))
 
     async def _list_condemned(self) -> object:

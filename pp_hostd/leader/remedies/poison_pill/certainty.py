@@ -115,7 +115,7 @@ def _boot_trouble(found: NodeSeen) -> str:
 
 
 def _inspect(view: View, sentence: str, stage: Stage = Stage.ACKNOWLEDGING) -> NextAction:
-    return view.does(stage, Inspect(view.subject, view.name, view.looks), sentence)
+    return view.does(stage, Inspect(view.machine_key, view.name, view.looks), sentence)
 
 
 def look_again(view: View, inspection: Inspection, sentence: str) -> NextAction:
@@ -240,7 +240,7 @@ def _asks(
     chosen = islice((name for name in in_turn if name != view.name and name not in known), most)
     found = (view.electorates.member(electorate, name) for name in chosen)
     members = tuple(member for member in found if member is not None)
-    return view.does(stage, AskPeers(view.subject, "" if view.machine is None else view.machine.uid, members), told)
+    return view.does(stage, AskPeers(view.machine_key, "" if view.machine is None else view.machine.uid, members), told)
 
 
 def _kubelet(view: View, inspection: Inspection) -> NextAction | None:
@@ -261,7 +261,7 @@ def _lift(view: View, sentence: str) -> NextAction:
     machine, condemned = view.machine, view.condemned
     if machine is None or condemned is None:
         return view.waits(Stage.CLEARING, sentence)
-    step = Clear(view.subject, machine.uid, machine.resource_version, condemned.id)
+    step = Clear(view.machine_key, machine.uid, machine.resource_version, condemned.id)
     return view.does(Stage.CLEARING, step, sentence)
 
 

@@ -24,10 +24,10 @@ from pp_hostd.model.step import Written
 @frozen
 class PillMemory:
     """`drawn` is the id that the Node's cordon names, for the condemnation that follows it.
-    `id` is the condemnation that this term wrote onto the version `after` of the machine, `stretch` the one of the
-    watch in which it stands.
-    `promise` is what binds the host, as found under this condemnation, `stated` the stretch of the watch in which the
-    host states it. `tokens` are those of the peers that have acknowledged it, `again` the peers that did so once more
+    `id` is the condemnation that this term wrote onto the version `after` of the machine. The watch has shown it
+    without a gap since `unbroken_since`.
+    `promise` is what binds the host, as found under this condemnation. The watch has shown it without a gap since
+    `stated`. `tokens` are those of the peers that have acknowledged it, `again` the peers that did so once more
     after the wait; `t0_at` is rule 10's. `asked` counts the peers that were asked, `silent` says why some did not
     acknowledge. `committed_at` is when the committed record was first seen, `kubelet_at` when the kubelet's Lease was
     last seen to change, and `kubelet_back` says that it did so in the boot whose gate is closed.
@@ -36,7 +36,7 @@ class PillMemory:
     drawn: int | None = None
     id: int | None = None
     after: str = ""
-    stretch: int | None = None
+    unbroken_since: int | None = None
     promise: Armed | None = None
     stated: int | None = None
     tokens: Mapping[str, str] = field(default_factory=dict)
@@ -64,9 +64,11 @@ def sighted(memory: NodeMemory, seen: MachineSeen | None) -> NodeMemory:
     pill = memory.part(PillMemory)
     if pill.id is None:
         return memory
-    if seen is not None and pill.stretch is None and pill.after == seen.after:
-        return memory.with_part(replace(pill, stretch=seen.stretch))  # what followed that version is this term's write
-    if seen is not None and pill.stretch == seen.stretch:
+    if seen is not None and pill.unbroken_since is None and pill.after == seen.after:
+        return memory.with_part(
+            replace(pill, unbroken_since=seen.unbroken_since)
+        )  # what followed that version is this term's write
+    if seen is not None and pill.unbroken_since == seen.unbroken_since:
         return memory
     return NodeMemory(left=memory.left, not_before_at=memory.not_before_at, trouble=memory.trouble)
 
@@ -74,12 +76,12 @@ def sighted(memory: NodeMemory, seen: MachineSeen | None) -> NodeMemory:
 def unbroken(pill: PillMemory, seen: NodeSeen | None) -> PillMemory:
     """Rule 12: what binds the host must have been the same all the time. If it was another promise for a moment, the
     host may have lived by that one: who has acknowledged does so again, and the wait starts again."""
-    stretch = None if seen is None else seen.stretch
-    if pill.promise is None or pill.stated == stretch:
+    unbroken_since = None if seen is None else seen.unbroken_since
+    if pill.promise is None or pill.stated == unbroken_since:
         return pill
     if pill.stated is None:
-        return replace(pill, stated=stretch)
-    return replace(pill, stated=stretch, tokens={}, t0_at=None)
+        return replace(pill, stated=unbroken_since)
+    return replace(pill, stated=unbroken_since, tokens={}, t0_at=None)
 
 
 def counted(pill: PillMemory, electorate: Electorate | None, now: float) -> PillMemory:

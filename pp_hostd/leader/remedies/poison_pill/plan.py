@@ -82,7 +82,7 @@ def awaited_return(view: View) -> str:
 def _remove_request(view: View, machine: Machine, sentence: str) -> NextAction | None:
     if not isinstance(machine.condemnation, Requested):
         return None
-    step = Clear(view.subject, machine.uid, machine.resource_version, machine.condemnation.last_id)
+    step = Clear(view.machine_key, machine.uid, machine.resource_version, machine.condemnation.last_id)
     return view.does(Stage.CLEARING, step, f"{sentence}; removing the request from its machine")
 
 
@@ -166,7 +166,7 @@ def _clear(view: View, last_id: int) -> NextAction | None:
     machine, condemned = view.machine, view.condemned
     if machine is None or condemned is None or condemned.id > last_id:
         return None
-    step = Clear(view.subject, machine.uid, machine.resource_version, condemned.id)
+    step = Clear(view.machine_key, machine.uid, machine.resource_version, condemned.id)
     return view.does(Stage.CLEARING, step, "workloads released; lifting the condemnation")
 
 
@@ -179,7 +179,7 @@ def _lifted(view: View, seen: NodeSeen | None) -> NextAction | None:
         drop = DropBackup(view.name, seen.node.uid, stored.resource_version)
         return view.does(Stage.CLEARING, drop, "its remediation is no longer requested")
     if machine.labelled:  # somebody has removed the annotation alone
-        clear = Clear(view.subject, machine.uid, machine.resource_version, machine.condemnation.last_id)
+        clear = Clear(view.machine_key, machine.uid, machine.resource_version, machine.condemnation.last_id)
         return view.does(Stage.CLEARING, clear, "its remediation is no longer requested; removing the label")
     if seen is not None and seen.marked:
         return _uncordon(view, seen, "its remediation is no longer requested")
@@ -226,8 +226,9 @@ def _asked_for(view: View, valves: Valves) -> NextAction | None:
 
 def _without_machine(view: View) -> str:
     return (
-        f"the Node bears marks of a condemnation, and its machine {view.subject or '(unknown)'} does not exist. If its "
-        f"workloads are gone: kubectl uncordon {view.name}, and remove the taint and the annotations of pp-hostd.io/"
+        f"the Node bears marks of a condemnation, and its machine {view.machine_key or '(unknown)'} does not exist. If "
+        f"its workloads are gone: kubectl uncordon {view.name}, and remove the taint and the annotations of "
+        "pp-hostd.io/"
     )
 
 
@@ -270,7 +271,7 @@ def _backed_up(view: View, seen: NodeSeen) -> NextAction | None:
         told = "reading its Node, to back it up"
         if view.now < due_at:
             return view.waits(Stage.CONDEMNING, told, due_at)
-        return view.does(Stage.CONDEMNING, Inspect(view.subject, view.name), told)
+        return view.does(Stage.CONDEMNING, Inspect(view.machine_key, view.name), told)
     if isinstance(inspection.backup, Unreadable):
         return view.refuses(f"no backup can be made of its Node: {inspection.backup}")
     return view.does(Stage.CONDEMNING, StoreBackup(replace(inspection.backup, early=True), None), "backing up its Node")
@@ -290,5 +291,5 @@ def _condemned(view: View, machine: Machine, seen: NodeSeen) -> NextAction | Non
         return view.does(Stage.CONDEMNING, cordon, "cordoning its Node")
     if own:
         return None
-    condemn = Condemn(view.subject, machine.uid, machine.resource_version, fresh)
+    condemn = Condemn(view.machine_key, machine.uid, machine.resource_version, fresh)
     return view.does(Stage.CONDEMNING, condemn, "condemning its machine")

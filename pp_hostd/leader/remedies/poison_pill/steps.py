@@ -14,24 +14,24 @@ from pp_hostd.model.roster import Member
 class Condemn:
     """The one write of rule 9: time, id, label."""
 
-    subject: str
+    machine_key: str
     uid: str
     resource_version: str
     id: int
 
     async def run(self, port: Port) -> str:
         patch: Json = {"metadata": Condemned(self.id, port.wallclock()).render()}
-        return await change_machine(port, self.subject, patch, self.uid, self.resource_version)
+        return await change_machine(port, self.machine_key, patch, self.uid, self.resource_version)
 
 
 @frozen
 class AskPeers(OnlyReads):
     """Put the machine's own question to these peers (rule 10)."""
 
-    subject: str
+    machine_key: str
     uid: str
     peers: tuple[Member, ...]
 
     async def run(self, port: Port) -> str:
-        await port.ask_peers(port.key, self.subject, self.uid, self.peers)
+        await port.ask_peers(port.key, self.machine_key, self.uid, self.peers)
         return ""

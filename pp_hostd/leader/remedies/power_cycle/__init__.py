@@ -68,7 +68,7 @@ class PowerCycle(Remedy):
             return ()
         claims = {key for claimants in observed.claims.values() for key in claimants if key in observed.machines}
         machines = (observed.machines[key].machine for key in claims)
-        return {machine.node or machine.subject for machine in machines}
+        return {machine.node or machine.machine_key for machine in machines}
 
     def at_work_on(self, observed: Observed) -> Collection[str]:
         hosts = observed.part(HostsSeen)
@@ -96,7 +96,7 @@ class PowerCycle(Remedy):
         host = host_seen(view)
         if host is None or host.online:
             return "", ""
-        return "HostIsOff", f"BareMetalHost {host.subject} is meant to be off (spec.online)"
+        return "HostIsOff", f"BareMetalHost {host.machine_key} is meant to be off (spec.online)"
 
     def next_action(self, view: View, valves: Valves) -> NextAction | None:
         return power_cycled(view, valves)
@@ -145,7 +145,7 @@ class PowerCycle(Remedy):
         if not isinstance(reference, HostReference):
             return [] if reference is None else [f"Its host is not known: {reference}."]
         hosts = view.observed.part(HostsSeen)
-        name = reference.subject or hosts.names.get(reference.uid, "")
+        name = reference.machine_key or hosts.names.get(reference.uid, "")
         found = hosts.seen.get(name)
         if found is None:
             return [f"It should stand on BareMetalHost {reference}, and there is none."]

@@ -75,7 +75,7 @@ class BareMetalHost:
     """Whether the watch has shown that it turned off beside our request, and nothing since that leaves it in doubt."""
 
     @property
-    def subject(self) -> str:
+    def machine_key(self) -> str:
         return f"{self.namespace}/{self.name}"
 
 
@@ -237,7 +237,7 @@ class Hosts(Cache[BareMetalHost]):
 
 def host_name(view: View) -> str:
     """The BareMetalHost that is kept off for its machine; else the one that the machine names, if that is there."""
-    return view.left.partition(" ")[2] if view.left else _host_of(view.observed, view.subject)
+    return view.left.partition(" ")[2] if view.left else _host_of(view.observed, view.machine_key)
 
 
 def host_seen(view: View) -> BareMetalHost | None:
@@ -259,7 +259,7 @@ def is_off(view: View) -> bool:
     if host is None or host.powered_on is not False or host.obstacle or request_of(view) is None:
         return False
     stored = None if view.backup_seen is None else view.backup_seen.backup
-    known = isinstance(stored, Backup) and (stored.host, stored.off) == (host.subject, host.resource_version)
+    known = isinstance(stored, Backup) and (stored.host, stored.off) == (host.machine_key, host.resource_version)
     return host.seen_off or known
 
 
@@ -312,6 +312,6 @@ def _host_of(observed: Observed, machine: str) -> str:
     reference = observed.machines[machine].host.host
     if not isinstance(reference, HostReference):
         return ""
-    name = reference.subject or hosts.names.get(reference.uid, "")
+    name = reference.machine_key or hosts.names.get(reference.uid, "")
     host = hosts.seen.get(name)
     return name if host is not None and reference.uid in ("", host.uid) else ""

@@ -42,4 +42,4 @@ def _fallen_back(view: View, valves: Valves, next_action: NextAction) -> NextAct
         why = trouble or f"BareMetalHost {host_name(view)} reads off already, and not by our request"
         return replace(next_action, sentence=f"{next_action.sentence}; and it can't be switched off: {why}")
     step = requested_off(view, machine, host, view.condemned.id)
-    return view.does(Stage.SWITCHING_OFF, step, f"{next_action.sentence}; switching its host off ({host.subject})")
+    return view.does(Stage.SWITCHING_OFF, step, f"{next_action.sentence}; switching its host off ({host.machine_key})")

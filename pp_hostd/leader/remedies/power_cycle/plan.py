@@ -143,12 +143,12 @@ def _switch_off(view: View, machine: Machine, host: BareMetalHost, valves: Valve
     if first is not None:
         return first
     step = requested_off(view, machine, host, view.term.draw.id_after(last_id(machine.condemnation)))
-    return view.does(Stage.SWITCHING_OFF, step, f"{why} ({host.subject})")
+    return view.does(Stage.SWITCHING_OFF, step, f"{why} ({host.machine_key})")
 
 
 def requested_off(view: View, machine: Machine, host: BareMetalHost, remediation_id: int) -> SwitchOff:
-    request = PowerRequest(machine.subject, machine.uid, view.name, remediation_id)
-    return SwitchOff(host.subject, host.uid, host.resource_version, request)
+    request = PowerRequest(machine.machine_key, machine.uid, view.name, remediation_id)
+    return SwitchOff(host.machine_key, host.uid, host.resource_version, request)
 
 
 def _trouble(view: View, machine: Machine) -> str:
@@ -169,13 +169,13 @@ def _delete_node(view: View, machine: Machine, host: BareMetalHost, why: str) ->
         return view.waits(Stage.HELD, held)
     inspection, request = view.memory.inspection, request_of(view)
     if inspection is None:
-        return view.does(Stage.CHECKING, Inspect(view.subject, view.name, view.looks), f"{why}; checking once more")
+        return view.does(Stage.CHECKING, Inspect(view.machine_key, view.name, view.looks), f"{why}; checking once more")
     found, backup = inspection.node, inspection.backup
     unchanged = found == view.seen and inspection.machine == machine and host in inspection.beside
     if found is None or not unchanged or not request:
         return look_again(view, inspection, f"{why}, and something has changed; checking once more")
     if isinstance(backup, Backup):
-        backup = replace(backup, id=request.id, host=host.subject, off=host.resource_version)
+        backup = replace(backup, id=request.id, host=host.machine_key, off=host.resource_version)
     return deleted(view, found, backup, why)
 
 
@@ -199,7 +199,7 @@ def _renewed(view: View, host: BareMetalHost) -> NextAction | None:
 def _take_request(view: View, machine: Machine, why: str) -> NextAction:
     request = request_of(view)
     newest = max(last_id(machine.condemnation), 0 if request is None else request.id)
-    step = Clear(view.subject, machine.uid, machine.resource_version, newest)
+    step = Clear(view.machine_key, machine.uid, machine.resource_version, newest)
     return view.does(Stage.CLEARING, step, f"{why}; removing the request from its machine")
 
 
@@ -212,7 +212,7 @@ def _nothing(view: View, host: BareMetalHost, valves: Valves, why: str) -> NextA
             or unfit(host)
             or f"{why}. The leader has it switched off, and on again, once it is on"
         )
-        return view.refuses(f"BareMetalHost {host.subject} reads off: {trouble}. {_or_a_word(view)}")
+        return view.refuses(f"BareMetalHost {host.machine_key} reads off: {trouble}. {_or_a_word(view)}")
     return _coming_back(view, host, valves)
 
 
@@ -228,10 +228,10 @@ def _still_on(view: View, host: BareMetalHost, why: str) -> NextAction:
     seconds = view.settings.power.off_timeout_seconds
     due_at = view.memory.awaited_at + seconds
     if view.now < due_at:
-        return view.waits(Stage.SWITCHING_OFF, f"{why} ({host.subject}){error}{obstacle}", due_at)
-    told = f"BareMetalHost {host.subject} is still on, {seconds:g} s after it was to be off{error}{obstacle}"
+        return view.waits(Stage.SWITCHING_OFF, f"{why} ({host.machine_key}){error}{obstacle}", due_at)
+    told = f"BareMetalHost {host.machine_key} is still on, {seconds:g} s after it was to be off{error}{obstacle}"
     if _can_reset_itself(view):
-        step = SwitchOn(host.subject, host.uid, host.resource_version, falls_back=True)
+        step = SwitchOn(host.machine_key, host.uid, host.resource_version, falls_back=True)
         return view.does(Stage.SWITCHING_OFF, step, f"{told}; the host has to reset itself instead")
     return view.refuses(f"{told}. See that its BMC and its operator work; the leader goes on once the host is off")
 
@@ -291,8 +291,8 @@ def _recreated(view: View) -> NextAction | None:
 
 
 def switched_on(view: View, host: BareMetalHost, why: str) -> NextAction:
-    step = SwitchOn(host.subject, host.uid, host.resource_version)
-    return view.does(Stage.SWITCHING_ON, step, f"{why} ({host.subject})")
+    step = SwitchOn(host.machine_key, host.uid, host.resource_version)
+    return view.does(Stage.SWITCHING_ON, step, f"{why} ({host.machine_key})")
 
 
 def _coming_back(view: View, host: BareMetalHost, valves: Valves) -> NextAction | None:
@@ -310,7 +310,7 @@ def _coming_back(view: View, host: BareMetalHost, valves: Valves) -> NextAction 
     if machine is not None and not _is_over(view, machine):
         # Above the id of a backup, too, that a leader which is long gone may yet store.
         over = view.term.draw.id_above_all(max(last_id(machine.condemnation), backup.id))
-        step = Clear(view.subject, machine.uid, machine.resource_version, over)
+        step = Clear(view.machine_key, machine.uid, machine.resource_version, over)
         return view.does(Stage.CLEARING, step, f"{told}; this power cycle and all requests for it are over")
     return _drop(view, told)
 
@@ -321,19 +321,19 @@ def _awaited_back(view: View, host: BareMetalHost, valves: Valves) -> NextAction
     others, machine = _kept_off_by_others(host), view.machine
     asked = machine is not None and isinstance(machine.condemnation, Requested)
     if others:
-        return view.refuses(f"waiting until BareMetalHost {host.subject} is on, and {others}")
+        return view.refuses(f"waiting until BareMetalHost {host.machine_key} is on, and {others}")
     if lacks == _READY and not asked and view.is_claimed:
         return _drop(view, "its host and its Node are back, and its remediation object waits until the Node is Ready")
     if view.now < due_at:
         meanwhile = "; a request in the meantime begins no second power cycle" if asked else ""
-        told = f"waiting until BareMetalHost {host.subject} is {lacks}{error}{meanwhile}"
+        told = f"waiting until BareMetalHost {host.machine_key} is {lacks}{error}{meanwhile}"
         return view.waits(Stage.SWITCHING_ON, told, due_at)
-    told = f"BareMetalHost {host.subject} is not {lacks}, {seconds:g} s after it could have been{error}"
+    told = f"BareMetalHost {host.machine_key} is not {lacks}, {seconds:g} s after it could have been{error}"
     if lacks == _READY and not asked:
         return _drop(view, told)
     kept = _kept(view, host)
     if machine is not None and not kept:
-        step = DeleteMachine(machine.subject, machine.uid, machine.resource_version)
+        step = DeleteMachine(machine.machine_key, machine.uid, machine.resource_version)
         return view.does(Stage.SWITCHING_ON, step, f"{told}; deleting its Machine, for its owner to make another")
     if machine is not None and asked and host.powered_on is True:
         return _switch_off(view, machine, host, valves, f"{told}, and its Machine is kept, since {kept}; once more")
@@ -359,7 +359,7 @@ def _kept(view: View, host: BareMetalHost) -> str:
 
 def _is_gone(view: View) -> bool:
     """Whether the Machine was deleted, as far as it is known which one it was."""
-    return view.machine is None and view.subject != ""
+    return view.machine is None and view.machine_key != ""
 
 
 def _drop(view: View, sentence: str) -> NextAction | None:

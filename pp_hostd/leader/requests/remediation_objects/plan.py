@@ -119,17 +119,17 @@ def remediations(
     now: float,
 ) -> Iterator[tuple[NextAction | None, NodeMemory]]:
     """What is next for every object, and what is remembered of it; `next_actions` are those of the machines."""
-    told: Mapping[str, NextAction] = {next_action.subject: next_action for next_action in next_actions}
+    told: Mapping[str, NextAction] = {next_action.machine_key: next_action for next_action in next_actions}
     electorates = Electorates(observed.roster)
     for key, found in sorted(observed.part(RemediationsSeen).seen.items()):
         phase = found.phase if isinstance(found.phase, Phase) else Phase.NEW
         memory = awaiting(term.memories.get(key, NodeMemory()), _AWAITED.get(phase, ""), now)
-        subject = machine_of(observed, found)
-        next_action, seen = told.get(subject), observed.machines.get(subject)
+        machine_key = machine_of(observed, found)
+        next_action, seen = told.get(machine_key), observed.machines.get(machine_key)
         if next_action is not None and next_action.stage is Stage.OVER_BUDGET:
             memory = replace(memory, awaited_at=now)
         name = "" if seen is None else seen.machine.node or ""
-        view = View(settings, observed, electorates, term, memory, name, subject, now)
+        view = View(settings, observed, electorates, term, memory, name, machine_key, now)
         yield _next_action(_Wanted(found, view, next_action, remedies)), memory
 
 
@@ -203,8 +203,8 @@ def _run(wanted: _Wanted, strategy: Strategy) -> NextAction:
     if turn:
         return _noted(wanted, "WaitsItsTurn", turn) or wanted.waits(Stage.HELD, turn)
     if machine is not None and not wanted.is_ours:
-        step = AskFor(machine.subject, machine.uid, machine.resource_version, wanted.claim)
-        return wanted.does(Stage.REMEDIATING, step, f"requesting the remediation of Machine {machine.subject}")
+        step = AskFor(machine.machine_key, machine.uid, machine.resource_version, wanted.claim)
+        return wanted.does(Stage.REMEDIATING, step, f"requesting the remediation of Machine {machine.machine_key}")
     if not wanted.is_asked:
         return wanted.sets(Phase.WAITING, "Waiting", "workloads released; waiting until the node is well again")
     return _under_way(wanted, strategy)
@@ -275,10 +275,10 @@ def _escalated(wanted: _Wanted, strategy: Strategy) -> NextAction | None:
         return wanted.waits(Stage.HELD, held)
     told = "all attempts have failed"
     if not _deletes(wanted, strategy):
-        step = HandToOwner(machine.subject, machine.uid, f"{wanted.remediation.key}: {told}")
-        return wanted.does(Stage.REMEDIATING, step, f"{told}; leaving Machine {machine.subject} to its owner")
-    delete = DeleteMachine(machine.subject, machine.uid, machine.resource_version)
-    return wanted.does(Stage.REMEDIATING, delete, f"{told}; deleting Machine {machine.subject}")
+        step = HandToOwner(machine.machine_key, machine.uid, f"{wanted.remediation.key}: {told}")
+        return wanted.does(Stage.REMEDIATING, step, f"{told}; leaving Machine {machine.machine_key} to its owner")
+    delete = DeleteMachine(machine.machine_key, machine.uid, machine.resource_version)
+    return wanted.does(Stage.REMEDIATING, delete, f"{told}; deleting Machine {machine.machine_key}")
 
 
 # Back.
@@ -291,8 +291,8 @@ def _told_health_check(wanted: _Wanted, word: Remediated, sentence: str) -> Next
         return None
     if not any(map(word.replaces, wanted.about.external)):
         return None
-    step = SetRemediated(machine.subject, machine.uid, word, f"{found.key}: {sentence}")
-    return wanted.does(Stage.REMEDIATING, step, f"{sentence}; reporting that on Machine {machine.subject}")
+    step = SetRemediated(machine.machine_key, machine.uid, word, f"{found.key}: {sentence}")
+    return wanted.does(Stage.REMEDIATING, step, f"{sentence}; reporting that on Machine {machine.machine_key}")
 
 
 def _let_go(wanted: _Wanted, sentence: str, word: Remediated = Remediated.FAILED) -> NextAction | None:
@@ -311,7 +311,7 @@ def _dropped(wanted: _Wanted, sentence: str) -> NextAction:
     machine = wanted.machine
     if machine is None:
         return wanted.waits(Stage.CLEARING, sentence)
-    step = DropClaim(machine.subject, machine.uid, machine.resource_version)
+    step = DropClaim(machine.machine_key, machine.uid, machine.resource_version)
     return wanted.does(Stage.CLEARING, step, sentence)
 
 
@@ -325,7 +325,7 @@ def _cleaned_up(wanted: _Wanted) -> NextAction | None:
     if isinstance(machine.condemnation, Unreadable):
         return wanted.refuses(f"{told}, and its Machine's {machine.condemnation}")
     if wanted.is_asked and not any(remedy.has_freed(view) for remedy in wanted.remedies):
-        step = Clear(machine.subject, machine.uid, machine.resource_version, last_id(machine.condemnation))
+        step = Clear(machine.machine_key, machine.uid, machine.resource_version, last_id(machine.condemnation))
         return wanted.does(Stage.CLEARING, step, f"{told}: the remediation is no longer requested")
     if wanted.is_asked or wanted.is_marked or view.backup_seen is not None:
         return wanted.waits(Stage.CLEARING, f"{told}; waiting until all is given back")

@@ -81,13 +81,13 @@ class Remediation:
     reason: str
 
     @property
-    def subject(self) -> str:
+    def machine_key(self) -> str:
         return f"{self.namespace}/{self.name}"
 
     @property
     def key(self) -> str:
         """How it is called, everywhere."""
-        return f"{self.kind.name} {self.subject}"
+        return f"{self.kind.name} {self.machine_key}"
 
 
 def parse_remediation(api_object: object, kind: RemediationKind) -> Remediation | Unreadable:
@@ -282,7 +282,7 @@ def machine_of(observed: Observed, found: Remediation) -> str:
     if not found.node:
         return found.machine
     seen = observed.nodes.get(found.node)
-    if seen is not None and isinstance(seen.subject, str):
-        return seen.subject
+    if seen is not None and isinstance(seen.machine_key, str):
+        return seen.machine_key
     of_node = (name for name, each in observed.machines.items() if each.machine.node == found.node)
     return next(of_node, "")

@@ -28,61 +28,65 @@ from pp_hostd.model.step import Written
 class AskFor:
     """Request a machine's remedy on behalf of a remediation object."""
 
-    subject: str
+    machine_key: str
     uid: str
     resource_version: str
     claim: Claim
 
     async def run(self, port: Port) -> str:
-        found = await port.machines.get(self.subject)
+        found = await port.machines.get(self.machine_key)
         condemnation = parse_condemnation(found["metadata"])
         if not isinstance(condemnation, NotRequested):
-            raise _changed(self.subject)
+            raise _changed(self.machine_key)
         patch = _asked_for(condemnation, self.claim)
-        return await change_machine(port, self.subject, patch, self.uid, self.resource_version)
+        return await change_machine(port, self.machine_key, patch, self.uid, self.resource_version)
 
 
 @frozen
 class DropClaim:
     """The remediation object is done with the machine."""
 
-    subject: str
+    machine_key: str
     uid: str
     resource_version: str
 
     async def run(self, port: Port) -> str:
-        return await change_machine(port, self.subject, _unclaimed(), self.uid, self.resource_version)
+        return await change_machine(port, self.machine_key, _unclaimed(), self.uid, self.resource_version)
 
 
 @frozen
 class HandToOwner:
     """Tell the machine's owner that it can't be helped, in both lists of conditions that there may be."""
 
-    subject: str
+    machine_key: str
     uid: str
     sentence: str
 
     async def run(self, port: Port) -> str:
-        found = await port.machines.get(self.subject)
+        found = await port.machines.get(self.machine_key)
         patch = _handed_to_owner(found, self.sentence, port.wallclock())
-        return await change_machine(port, self.subject, patch, self.uid, found["metadata"]["resourceVersion"], "status")
+        return await change_machine(
+            port, self.machine_key, patch, self.uid, found["metadata"]["resourceVersion"], "status"
+        )
 
 
 @frozen
 class SetRemediated:
     """Has the condition ExternallyRemediated of a Machine say so, in every list that has it."""
 
-    subject: str
+    machine_key: str
     uid: str
     word: Remediated
     sentence: str
 
     async def run(self, port: Port) -> str:
-        found = await port.machines.get(self.subject)
+        found = await port.machines.get(self.machine_key)
         patch = _kept_true(found, self.word, self.sentence, port.wallclock())
         if not patch:  # else it would be planned again and again until the watch shows it
-            raise _changed(self.subject)
-        return await change_machine(port, self.subject, patch, self.uid, found["metadata"]["resourceVersion"], "status")
+            raise _changed(self.machine_key)
+        return await change_machine(
+            port, self.machine_key, patch, self.uid, found["metadata"]["resourceVersion"], "status"
+        )
 
 
 @frozen
@@ -107,7 +111,7 @@ class SetFinalizer:
     present: bool
 
     async def run(self, port: Port) -> str:
-        found = await port.served(REMEDIATIONS[self.remediation.kind.name]).get(self.remediation.subject)
+        found = await port.served(REMEDIATIONS[self.remediation.kind.name]).get(self.remediation.machine_key)
         return await _change(port, self.remediation, _finalized(found, self))
 
 
@@ -115,12 +119,12 @@ async def _change(port: Port, remediation: Remediation, patch: Json, part: str |
     patch = conditional(patch, remediation.uid, remediation.resource_version)
     served, version = port.served(REMEDIATIONS[remediation.kind.name]), remediation.resource_version
     return await port.write(
-        lambda: served.patch(remediation.subject, patch, part), REMEDIATION, remediation.key, version
+        lambda: served.patch(remediation.machine_key, patch, part), REMEDIATION, remediation.key, version
     )
 
 
-def _changed(subject: str) -> Unwritten:
-    return Unwritten(Written.CONFLICT, f"Machine {subject} is no longer what it was when this was planned")
+def _changed(machine_key: str) -> Unwritten:
+    return Unwritten(Written.CONFLICT, f"Machine {machine_key} is no longer what it was when this was planned")
 
 
 # The merge patches, made of what was read.
