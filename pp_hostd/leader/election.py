@@ -18,11 +18,7 @@ from pp_hostd.model.lease import (
     NEVER,
     Candidacy,
     LeaseExchange,
-    given_up_spec,
     parse_lease,
-    renewed_spec,
-    taken_spec,
-    unheld_spec,
 )
 from pp_hostd.model.record import Unreadable
 
@@ -118,36 +114,21 @@ class Election:
             self._failed(exchange, Outcome.GARBAGE, f"{exchange.value} {_NAME}: {lease}")
             return
         self.trouble = ""
-        if exchange in (LeaseExchange.TAKE, LeaseExchange.RENEW):
-            self._candidacy = self._candidacy.held(exchange, lease, sent_at, self._clock())
-        else:
-            self._candidacy = self._candidacy.saw(lease, self._clock())
+        self._candidacy = self._candidacy.after_reply(exchange, lease, sent_at, self._clock())
 
     def _failed(self, exchange: LeaseExchange, outcome: Outcome, sentence: str) -> None:
-        if exchange is LeaseExchange.LOOK and outcome is Outcome.NOT_FOUND:
-            self._candidacy = self._candidacy.saw(None, self._clock())
-            return
-        overtaken = outcome in (Outcome.CONFLICT, Outcome.NOT_FOUND)
-        self._candidacy = self._candidacy.failed(exchange, self._clock(), overtaken=overtaken)
-        self.trouble = sentence
+        missing, conflict = outcome is Outcome.NOT_FOUND, outcome is Outcome.CONFLICT
+        self._candidacy = self._candidacy.after_failure(exchange, self._clock(), missing=missing, conflict=conflict)
+        if not (exchange is LeaseExchange.LOOK and missing):
+            self.trouble = sentence
 
     async def _request(self, exchange: LeaseExchange) -> Json:
-        lease, duration_seconds = self._candidacy.lease, self._candidacy.duration_seconds
         if exchange is LeaseExchange.LOOK:
             return await self._client.get(LEASES, LEASE, namespace=NAMESPACE)
-        if lease is None:
-            body = {"metadata": {"name": LEASE}, "spec": unheld_spec(duration_seconds)}
+        body = self._candidacy.body(exchange, datetime.now(timezone.utc))
+        if exchange is LeaseExchange.CREATE:
             return await self._client.create(LEASES, body, namespace=NAMESPACE)
-        wallclock = datetime.now(timezone.utc)
-        if exchange is LeaseExchange.TAKE:
-            spec = taken_spec(lease, self.identity, duration_seconds, wallclock)
-        elif exchange is LeaseExchange.RENEW:
-            spec = renewed_spec(self.identity, duration_seconds, wallclock)
-        else:
-            spec = given_up_spec(wallclock)
-        # A patch leaves what others put there, and unlike PUT it never creates a Lease that is gone.
-        patch = {"metadata": {"resourceVersion": lease.resource_version}, "spec": spec}
-        return await self._client.patch(LEASES, LEASE, patch, namespace=NAMESPACE)
+        return await self._client.patch(LEASES, LEASE, body, namespace=NAMESPACE)
 
     def _tell(self) -> None:
         if self._candidacy.in_our_name:

@@ -185,6 +185,30 @@ class Candidacy:
         unsure = replace(self, certain=False, exchanged_at=now)
         return unsure._ended() if overtaken and exchange is LeaseExchange.RENEW else unsure
 
+    def body(self, exchange: LeaseExchange, wallclock: datetime) -> dict[str, Any]:
+        """What is sent for any exchange but LOOK: the new Lease or, of the version that was seen, a merge patch. That
+        leaves what others put there, and unlike PUT it never creates a Lease that is gone."""
+        if self.lease is None:
+            return {"metadata": {"name": LEASE}, "spec": unheld_spec(self.duration_seconds)}
+        if exchange is LeaseExchange.TAKE:
+            spec = taken_spec(self.lease, self.identity, self.duration_seconds, wallclock)
+        elif exchange is LeaseExchange.RENEW:
+            spec = renewed_spec(self.identity, self.duration_seconds, wallclock)
+        else:
+            spec = given_up_spec(wallclock)
+        return {"metadata": {"resourceVersion": self.lease.resource_version}, "spec": spec}
+
+    def after_reply(self, exchange: LeaseExchange, lease: Lease, sent_at: float, now: float) -> Candidacy:
+        if exchange in (LeaseExchange.TAKE, LeaseExchange.RENEW):
+            return self.held(exchange, lease, sent_at, now)
+        return self.saw(lease, now)
+
+    def after_failure(self, exchange: LeaseExchange, now: float, *, missing: bool, conflict: bool) -> Candidacy:
+        """`missing`: the API itself says that there is no such Lease. A renewal is overtaken then, too."""
+        if exchange is LeaseExchange.LOOK and missing:
+            return self.saw(None, now)
+        return self.failed(exchange, now, overtaken=missing or conflict)
+
     def resigned(self, now: float) -> Candidacy:
         """It acts no more, and campaigns only after a duration, so that another one can take the Lease."""
         return replace(self._ended(), rest_until_at=now + self.duration_seconds)

@@ -24,11 +24,7 @@ from pp_hostd.model.lease import (
     Candidacy,
     Lease,
     LeaseExchange,
-    given_up_spec,
     parse_lease,
-    renewed_spec,
-    taken_spec,
-    unheld_spec,
 )
 from pp_hostd.model.observed import Observed
 from pp_hostd.model.roster import Member
@@ -286,41 +282,27 @@ class Leader:
 
         def ended(reply: Reply) -> None:
             if isinstance(reply, Failed):
-                self._failed(exchange, reply)
-            elif exchange in (LeaseExchange.TAKE, LeaseExchange.RENEW):
-                self.candidacy = self.candidacy.held(exchange, reply, sent_at, self.clock())
+                conflict = reply.written is Written.CONFLICT
+                self.candidacy = self.candidacy.after_failure(
+                    exchange, self.clock(), missing=reply.missing, conflict=conflict
+                )
             else:
-                self.candidacy = self.candidacy.saw(reply, self.clock())
+                self.candidacy = self.candidacy.after_reply(exchange, reply, sent_at, self.clock())
             if wakes == self._wakes:
                 self._go_on()
 
-        self.client.call(partial(self._serve, exchange), ended, self.candidacy.exchange_seconds(sent_at))
+        body = None if exchange is LeaseExchange.LOOK else self.candidacy.body(exchange, self.wallclock())
+        self.client.call(partial(self._serve, exchange, body), ended, self.candidacy.exchange_seconds(sent_at))
 
-    def _failed(self, exchange: LeaseExchange, failed: Failed) -> None:
-        if exchange is LeaseExchange.LOOK and failed.missing:
-            self.candidacy = self.candidacy.saw(None, self.clock())
-        else:
-            overtaken = failed.written is Written.CONFLICT
-            self.candidacy = self.candidacy.failed(exchange, self.clock(), overtaken=overtaken)
-
-    def _serve(self, exchange: LeaseExchange) -> Lease:
-        api, lease, seconds = self.client.api, self.candidacy.lease, self.candidacy.duration_seconds
-        if exchange is LeaseExchange.LOOK:
+    def _serve(self, exchange: LeaseExchange, body: Json | None) -> Lease:
+        api = self.client.api
+        if body is None:
             found: Lease = api.found(parse_lease, LEASES, NAMESPACE, LEASE)
             return found
-        if lease is None:
-            written = api.create(LEASES, NAMESPACE, {"metadata": {"name": LEASE}, "spec": unheld_spec(seconds)})
+        if exchange is LeaseExchange.CREATE:
+            written = api.create(LEASES, NAMESPACE, body)
         else:
-            wallclock = self.wallclock()
-            if exchange is LeaseExchange.TAKE:
-                spec = taken_spec(lease, self.candidacy.identity, seconds, wallclock)
-            elif exchange is LeaseExchange.RENEW:
-                spec = renewed_spec(self.candidacy.identity, seconds, wallclock)
-            else:
-                spec = given_up_spec(wallclock)
-            # Of this version: a renewal that comes late must not undo what another one took.
-            patch = {"metadata": {"resourceVersion": lease.resource_version}, "spec": spec}
-            written = api.patch(LEASES, NAMESPACE, LEASE, patch)
+            written = api.patch(LEASES, NAMESPACE, LEASE, body)
         renewed = parse_lease(written)
         assert isinstance(renewed, Lease), renewed
         return renewed

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, timezone
 
 import pytest
 
-from pp_hostd.model.lease import GIVEN_UP_SECONDS, NEVER, TERM_PART, Candidacy, Lease, LeaseExchange
+from pp_hostd.model.lease import GIVEN_UP_SECONDS, LEASE, NEVER, TERM_PART, Candidacy, Lease, LeaseExchange
 
+TAKE, RENEW, GIVE_UP = LeaseExchange.TAKE, LeaseExchange.RENEW, LeaseExchange.GIVE_UP
+NOON = datetime(2026, 3, 4, 12, tzinfo=timezone.utc)
 ADAS = Lease("1", "ada", 10, 0)
 BOBS = Lease("2", "bob", 10, 1)
 GIVEN_UP = Lease("3", "", GIVEN_UP_SECONDS, 1)
@@ -111,6 +114,28 @@ def test_a_renewal_of_another_lease_than_the_one_seen_ends_the_term_at_once() ->
 @pytest.mark.parametrize("lease", [ADAS, GIVEN_UP, None], ids=["another's", "given up", "missing"])
 def test_a_look_that_shows_the_lease_in_no_name_of_ours_ends_the_term_at_once(lease: Lease | None) -> None:
     assert not LEADING.failed(LeaseExchange.RENEW, 103.0, overtaken=False).saw(lease, 103.6).acting(103.6)
+
+
+@pytest.mark.parametrize(("missing", "conflict"), [(True, False), (False, True)], ids=["gone", "overtaken"])
+def test_a_renewal_of_a_lease_that_is_gone_or_another_ends_the_term_at_once(missing: bool, conflict: bool) -> None:
+    ended = LEADING.after_failure(LeaseExchange.RENEW, 101.0, missing=missing, conflict=conflict)
+    assert not ended.acting(101.0)
+    assert LEADING.after_failure(LeaseExchange.RENEW, 101.0, missing=False, conflict=False).acting(101.0)
+
+
+def test_a_look_that_finds_no_lease_has_succeeded_and_shows_that_there_is_none() -> None:
+    seen = NEWCOMER.saw(ADAS, 100.0).after_failure(LeaseExchange.LOOK, 101.0, missing=True, conflict=False)
+    assert (seen.lease, seen.certain) == (None, True)
+    lost = NEWCOMER.saw(ADAS, 100.0).after_failure(LeaseExchange.LOOK, 101.0, missing=False, conflict=False)
+    assert (lost.lease, lost.certain) == (ADAS, False)
+
+
+def test_every_write_is_for_the_version_that_was_seen_and_only_a_new_lease_for_none() -> None:
+    assert NEWCOMER.body(LeaseExchange.CREATE, NOON)["metadata"] == {"name": LEASE}
+    bodies = {exchange: LEADING.body(exchange, NOON) for exchange in (TAKE, RENEW, GIVE_UP)}
+    assert {body["metadata"]["resourceVersion"] for body in bodies.values()} == {BOBS.resource_version}
+    assert [body["spec"]["holderIdentity"] for body in bodies.values()] == ["bob", "bob", ""]
+    assert [key for key, body in bodies.items() if "acquireTime" in body["spec"]] == [TAKE]
 
 
 def test_a_reply_in_another_name_begins_no_term() -> None:
