@@ -1,4 +1,4 @@
-"""What the agent can do, each thing started and never waited for; outcomes are told to the senses."""
+"""The agent's actions: each is started and never waited for; the senses get its outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What binds this boot: how orders and their outcomes change the bond, and what the judgement is bound to. Pure.
+"""The bond of this boot: how orders and their outcomes change it, and how it binds the judgement. Pure.
 
 Rule 5 lives here: whatever may have been promised is kept, all of it at once.
 """
@@ -102,7 +102,7 @@ def standing(
     rosters: Mapping[int, tuple[str, ...]],
     waiting: str,
 ) -> Standing:
-    """What binds the judgement: everything that may have been promised, all at once (rule 5)."""
+    """Returns the standing that binds the judgement: everything that may have been promised, all at once (rule 5)."""
     promises = commitments.promises
     versions = {promise.roster_version for promise in promises}
     if not promises and host_context.electorate is not None:

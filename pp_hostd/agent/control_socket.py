@@ -112,7 +112,7 @@ def _listening(path: str) -> socket.socket:
 
 
 def _user(sock: socket.socket) -> int:
-    """Who is at the other end."""
+    """Returns the user id of the process at the other end."""
     credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     return int(struct.unpack("3i", credentials)[1])
 

@@ -45,7 +45,7 @@ _ENDED_BY: Mapping[type[Step], tuple[type[BondEvent], ...]] = {
 
 
 class Senses(Protocol):
-    """What has become known. Nothing here waits."""
+    """The agent's news, the context of its host and the rosters. Nothing here waits."""
 
     def take(self) -> list[News]:
         """Everything since the last call, in order."""
@@ -57,7 +57,7 @@ class Senses(Protocol):
 
 
 class Actuators(Protocol):
-    """What can be done. Nothing here waits; outcomes come back through the senses."""
+    """The actions of the agent. Nothing here waits; outcomes come back through the senses."""
 
     def feed(self) -> None: ...
     def feed_last(self) -> None:
@@ -149,7 +149,7 @@ class Driver:
         return self._standing
 
     def _foresee(self, host_context: HostContext) -> None:
-        """What the plan waits for is part of an unarmed host's sentence, so it is asked before the judgement too."""
+        """Plans before the judgement too: the sentence about an unarmed host says what the plan waits for."""
         step = plan(self.settings, host_context, self.commitments, self.memory, self._clock()) if self.idle else None
         self.waiting_for = step.reason if isinstance(step, Wait) else self.waiting_for
 

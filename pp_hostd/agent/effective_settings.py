@@ -46,7 +46,8 @@ class EffectiveSettings:
 
 
 def at_start(config_path: str, files: StateFiles, boot: str, now: float) -> EffectiveSettings:
-    """What a starting agent goes by. UserError if nothing binds it to go on regardless of a mistake."""
+    """Returns the settings for a starting agent. UserError if those of /etc can't be used, unless this boot is bound
+    under earlier ones."""
     last = _last_settings(files, boot, now)
     try:
         new, objected = _with_gate(_loaded(config_path), last)
@@ -61,7 +62,7 @@ def at_start(config_path: str, files: StateFiles, boot: str, now: float) -> Effe
 
 
 def reloaded(old: Settings, config_path: str) -> EffectiveSettings:
-    """What a running agent goes by from now on. UserError if all stays as it is."""
+    """Returns a running agent's settings from now on. UserError if the new ones can't be used: the old ones stay."""
     new, objected = _with_gate(_loaded(config_path), old)
     settings, later = _merged(old, new, AT_START)
     return EffectiveSettings(
@@ -77,8 +78,8 @@ def _loaded(path: str) -> Settings:
 
 
 def _with_gate(new: Settings, before: Settings | None) -> tuple[Settings, str]:
-    """With the gate that this host really has, and why that is not the one set. Who runs already, or is armed, has
-    found that out before: it takes time, in which nobody would feed."""
+    """Returns the settings with the gate that this host really has, and why it can't have the one set; empty if it can.
+    A running agent, or an armed boot, keeps the gate found before: a search takes time, in which nobody would feed."""
     configured = new.agent.gate
     if before is None:
         effective_settings, hindered_by = with_gate_in_force(new)

@@ -94,7 +94,7 @@ _ABOUT = {
 
 
 def remedy(report: Report) -> str:
-    """What ends the wait, and who can do it: in the order in which the plan finds its reasons."""
+    """Returns how the wait ends, and who can end it: orders and settings come first, then the cluster's state."""
     return _remedy_for_orders(report) or _remedy_in_cluster(report)
 
 

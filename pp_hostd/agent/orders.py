@@ -1,4 +1,4 @@
-"""What a person may order of the running daemon through its control socket, and what they are answered."""
+"""The orders that a person may give the running daemon through its control socket, and the daemon's answers."""
 
 from __future__ import annotations
 

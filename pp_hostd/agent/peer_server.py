@@ -45,7 +45,8 @@ class FreshReads:
         self._under_way: dict[MachineReference, asyncio.Task[None]] = {}
 
     async def statement(self, about: MachineReference, deadline_seconds: float) -> Statement:
-        """What a read begun from now on lets us say; after the deadline, what we can say without."""
+        """Returns the statement after a read begun from now on; after the deadline, or if too many reads wait, the one
+        without a read."""
         if about not in self._waiting and len(self._waiting) >= MAX_WAITING:
             return self._answer(about, Unread.FAILED, self._clock())
         asker: asyncio.Future[Statement] = self._loop.create_future()

@@ -1,4 +1,4 @@
-"""What to do next about the promise, the watchdog and the gate (rules 5 and 6). Pure and total.
+"""The next step about the promise, the watchdog and the gate (rules 5 and 6). Pure and total.
 
 One step at a time: each is repeated until its outcome is known, and none depends on a step that may not have happened.
 """
@@ -206,8 +206,9 @@ def _leave(
 
 
 def _unproven_start(settings: Settings, commitments: BootCommitments, memory: Memory, now: float) -> Step | None:
-    """What stands between an unarmed boot and its workloads: "withdrawn" is stored only after a read, begun after the
-    look that the write depends on, has found the host not condemned; and only then does the gate open."""
+    """Returns the step that must come before an unarmed boot starts workloads; None if none is found here. The agent
+    stores "withdrawn" only after a read, begun after the look that the write depends on, has found the host not
+    condemned; only then does the gate open."""
     if memory.condemned_id is not None:
         return Wait(f"condemned under id {memory.condemned_id}")
     if commitments.look is None or commitments.look.node is None or isinstance(commitments.stored, Withdrawn):
@@ -260,7 +261,7 @@ def _without_node(host_context: HostContext, commitments: BootCommitments, now: 
 def _obstacle(
     settings: Settings, host_context: HostContext, commitments: BootCommitments, node: Node, memory: Memory
 ) -> Step | None:
-    """What stands between this boot and its first promise (rule 6)."""
+    """Returns the step that must come before the first promise of this boot (rule 6); None if none."""
     kind = gate_kind(settings.agent.gate)
     unsaid = commitments.stored is None or isinstance(
         commitments.stored, Withdrawn
@@ -328,7 +329,7 @@ def _keep(
             self_timeout_seconds=settings.agent.self_timeout_seconds,
             watchdog_timeout_seconds=watchdog.timeout_seconds,
             watchdog=watchdog.kind,
-            # What was not in the kubelet's way in this boot may not be in the next one either.
+            # A gate that was not in the kubelet's way in this boot may not be there in the next one either.
             gate=GateKind.NONE if commitments.gate is Gate.ABSENT else gate_kind(settings.agent.gate),
             machine_uid=commitments.bound_uid or host_context.machine.uid,
             roster_version=host_context.electorate.version,

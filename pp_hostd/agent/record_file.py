@@ -37,7 +37,7 @@ def set_aside(path: str, reason: str) -> str:
 def load_record(
     path: str, limit_bytes: int, parse: Callable[[bytes], Record | Unreadable | None]
 ) -> tuple[Record | None, Sentences]:
-    """What is in the file; one that can't be relied on is set aside."""
+    """Returns the record, None if none. Sets a file aside that can't be relied on, and says so in a sentence."""
     if not os.path.lexists(path):
         return None, ()
     try:

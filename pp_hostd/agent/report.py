@@ -29,8 +29,8 @@ Report = dict[str, Any]
 
 @frozen
 class Extras:
-    """What only the daemon's shell knows: what the plan waits for, what peers said last (the newest last), troubles
-    such as memory that could not be locked, why the last boot ended, and when the client certificate ends."""
+    """The facts that the daemon adds to a report: what the plan waits for, what peers said last (the newest last),
+    troubles such as memory that could not be locked, why the last boot ended, and when the client certificate ends."""
 
     waiting_for: str = ""
     answers: Sequence[PeerAnswered] = ()

@@ -1,7 +1,7 @@
-"""What a restarted daemon must know again, as JSON: it neither forgets, nor gains time, nor asks twice (rule 6).
+"""The state that a restarted daemon takes up, as JSON: it neither forgets, nor gains time, nor asks twice (rule 6).
 
-Times are boot time and mean nothing in another boot. Left out is what died with the process: the read under way, and
-the look at the Node that a write may rely on.
+Times are boot time and mean nothing in another boot. Left out is state that died with the process, such as the read
+under way, and the look at the Node that a write may rely on.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class SavedState:
     commitments: BootCommitments
 
     def taken_up(self) -> SavedState:
-        """As a restarted process of this boot goes on with it. What a dry run decided, an unbound host does not owe:
-        nobody counts on its death."""
+        """Returns the state as a restarted process of this boot takes it up. An unbound host drops the decision of a
+        dry run: nobody counts on the host's death."""
         memory = self.memory.resumed()
         return replace(self, memory=memory if self.commitments.binds else replace(memory, decision=None))
 
@@ -84,7 +84,7 @@ class SavedState:
 
 
 def parse_saved_state(text: object, boot: str, gate: Gate, now: float) -> SavedState | Unreadable | None:
-    """What was kept in this boot; None is another's, and simply old. The gate has files of its own.
+    """Returns the state kept in this boot; None if another boot's, which is simply old. The gate has its own files.
 
     No time may lie in the future: such a proof would be life without proof.
     """

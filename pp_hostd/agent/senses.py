@@ -1,4 +1,4 @@
-"""What the agent has sensed since its last judgement, and the ground that it stands on."""
+"""The news that the agent has sensed since its last judgement, and the context of its host."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_ANSWERS = 50
 
 
 class AgentSenses:
-    """Whoever learns something tells it here; `wake` is set then, and the loop takes a turn."""
+    """The watches and the hands of the agent tell their news here; `tell` sets `wake`, and the loop takes a turn."""
 
     def __init__(self, node: str, witness: Witness, rosters: Rosters, clock: Callable[[], float]) -> None:
         self.wake = asyncio.Event()

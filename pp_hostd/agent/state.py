@@ -1,6 +1,6 @@
 """The agent's files: in /run what a restarted daemon of this boot must know, in /var/lib what the next boot must.
 
-What is in /run is written without fsync: that is memory, and after a crash of the machine nobody may believe it anyway.
+The agent writes to /run without fsync: /run is memory, and after a crash of the machine nobody may believe it anyway.
 Saving never raises; it returns a sentence when it failed, and the old file then stands. A file that can't be relied on
 is set aside as `<name>.corrupt`; of the state and of each roster there is a copy that counts then, and all else counts
 as nothing known.
@@ -55,7 +55,7 @@ class StateCopies:
         return trouble
 
     def load(self, boot: str, gate: Gate, now: float) -> tuple[SavedState | None, Sentences]:
-        """What was kept in this boot, and what had to be set aside."""
+        """Returns the state kept in this boot, None if none, and sentences about files that had to be set aside."""
 
         def parse(text: bytes) -> SavedState | Unreadable | None:
             return parse_saved_state(text, boot, gate, now)
@@ -69,7 +69,7 @@ class StateCopies:
         return before, told + before_told
 
     def peek(self, boot: str, now: float) -> SavedState | None:
-        """What was kept in this boot. Sets nothing aside: `load` does, and says so."""
+        """Returns the state kept in this boot; None if none. Sets nothing aside: `load` does, and says so."""
         for path in (self._path, self._before):
             with contextlib.suppress(FileError):
                 kept = parse_saved_state(read_whole(path, MAX_CHARACTERS), boot, Gate.ABSENT, now)
@@ -145,7 +145,8 @@ class StateFiles:
         return self._state.save(kept)
 
     def load(self, boot: str, gate: Gate, now: float) -> tuple[SavedState | None, Sentences]:
-        """What was kept in this boot, as a restarted process takes it up, and what had to be set aside."""
+        """Returns the state kept in this boot, as a restarted process takes it up, None if none, and sentences about
+        files that had to be set aside."""
         kept, told = self._state.load(boot, gate, now)
         return (None if kept is None else kept.taken_up()), told
 

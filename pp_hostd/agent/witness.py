@@ -1,4 +1,4 @@
-"""What this agent remembers of condemned machines, and so what it testifies about a machine (rule 4). Pure."""
+"""The agent's memory of condemned machines, and its statements about a machine that follow from it (rule 4). Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ReadOutcome = Union[Machine, Unread]
 
 @frozen
 class Statement:
-    """What is answered about a machine. "Unhealthy" with an id is an acknowledgement (rule 10)."""
+    """The answer about a machine. "Unhealthy" with an id is an acknowledgement (rule 10)."""
 
     health: Health
     id: int | None
@@ -89,7 +89,7 @@ class Witness:
         return tuple(self._memories)
 
     def answer(self, machine_key: str, uid: str, outcome: ReadOutcome, *, began_at: float, now: float) -> Statement:
-        """What to say of this machine after such a read of it, which began then and ended now."""
+        """Returns the statement about this machine after a read of it that began at `began_at` and ended now."""
         if not self._has_listed:
             return self._statement(Health.API_ERROR)
         if isinstance(outcome, Machine) and outcome.machine_key != machine_key:

@@ -24,7 +24,7 @@ class Subject:
 
 @frozen
 class Certificate:
-    """Whom it speaks for, and when."""
+    """The subject of a certificate, and the beginning and end of its validity."""
 
     subject: Subject
     begins: datetime

@@ -17,7 +17,7 @@ from pp_hostd.kube.transport import Request, Transport
 
 Json = dict[str, Any]
 Keep = Callable[[Json], Any]
-"""What is to be held of an object, made of all of it."""
+"""A function that takes a whole object and returns the part to hold."""
 
 REPLY_LIMIT_BYTES = 8 * 1024 * 1024
 PAGE_SIZE = 100  # a page is held as JSON, many times its size; of Nodes with all their images it is 1 or 2 MB
@@ -75,7 +75,7 @@ class ApiClient:
 
     @property
     def trouble(self) -> str:
-        """What keeps rotated credentials from being used; empty if none."""
+        """The reason why rotated credentials are not in use; empty if none."""
         return self._transport.trouble
 
     async def get(

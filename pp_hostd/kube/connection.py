@@ -141,7 +141,7 @@ class Broken(OSError):
 
 @frozen
 class Head:
-    """What a reply says before its body."""
+    """The status and the headers of a reply, which come before its body."""
 
     status: int
     headers: dict[str, str]

@@ -1,4 +1,4 @@
-"""What the client shows and whom it trusts, read again between exchanges when the files have changed."""
+"""The client's credentials and the authority that it trusts, read again between exchanges when their files change."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def _paths(*materials: Material | None) -> tuple[str, ...]:
 
 
 def signature(paths: tuple[str, ...]) -> Signature:
-    """What changes when a file is replaced or rewritten; a file that is missing has none."""
+    """Returns a value that changes when a file is replaced or rewritten; a missing file has an empty part in it."""
     found: list[tuple[int, ...]] = []
     for path in paths:
         try:

@@ -1,7 +1,7 @@
 """A kubeconfig as kubelets have it: which servers, whom to trust, and what to show them.
 
-What would need another program (exec, auth-provider) or would weaken the proof (no verification, a proxy) is refused
-by name.
+`load` refuses by name each field that would need another program (exec, auth-provider) or would weaken the proof (no
+verification, a proxy).
 """
 
 from __future__ import annotations

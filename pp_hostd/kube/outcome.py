@@ -32,7 +32,7 @@ class ApiError(Exception):
     """One failed exchange: its outcome, and a sentence that says what happened, to what, and where.
 
     `may_be_done` is True when a write left this host and no answer says how it ended: the server may have carried
-    it out. Whoever keeps a promise in the cluster must then satisfy both worlds (design, section 4, rule 5).
+    it out. A caller that keeps a promise in the cluster must then satisfy both cases (design, section 4, rule 5).
     """
 
     def __init__(

@@ -107,7 +107,7 @@ def certificate_of(found: Json) -> bytes:
 
 
 def parse_renewal(found: Json) -> Renewal:
-    """What a leader decides on. ValueError if the request can't be read or wants more than a subject."""
+    """Returns the renewal for a leader to judge. ValueError if the request is unreadable or has more than a subject."""
     spec = found["spec"]
     subject = parse_request(b64decode(spec["request"]).decode("ascii", "replace"))
     return Renewal(
@@ -126,7 +126,8 @@ FOLLOW_SECONDS = 5.0
 
 
 class Following:
-    """`trouble` says why the file on disk is not the one in use; empty if it is. What it names rotates by itself."""
+    """`trouble` says why the kubeconfig on disk is not the one in use; empty if it is. `Credentials` follows the files
+    that the kubeconfig names."""
 
     def __init__(self, client: ApiClient, path: str, load: Callable[[], Awaitable[Kubeconfig]]) -> None:
         """`load` reads the kubeconfig at `path` without holding up the event loop."""
@@ -232,7 +233,7 @@ class Renewing:
         return made
 
     def _left_pending(self, subject: Subject) -> KeyAndRequest | None:
-        """What an earlier attempt, or an earlier run, requested for the same user; None if that can't be used."""
+        """Returns the key and request that an earlier attempt or run left for the same user; None if unusable."""
         try:
             key, header, rest = read_whole(self._pending, MAX_PEM_BYTES).partition(REQUEST_HEADER.encode())
             request = header + rest

@@ -80,6 +80,6 @@ MACHINES = {
     "cluster-api": (replace(CAPI_MACHINES, version="v1beta2"), CAPI_MACHINES),
     "node": (NODES,),
 }
-"""What a machine is, by the setting api.machines: every version that a cluster may serve, the newest first."""
+"""The resource of machines, by the setting api.machines: every version that a cluster may serve, the newest first."""
 CLUSTERS = (replace(CAPI_CLUSTERS, version="v1beta2"), CAPI_CLUSTERS)
 """To which Cluster API's Machines belong: every version that a cluster may serve, the newest first."""

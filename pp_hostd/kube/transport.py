@@ -75,7 +75,7 @@ WIRE_ERRORS = (OSError, ssl.SSLError, h11.RemoteProtocolError, TimedOut, Garbage
 # One server's authorizer, limits or storage may be behind: another of the same cluster may answer otherwise.
 FIRST_SERVER_ERROR = 500
 REFUSALS = (Outcome.UNAUTHORIZED, Outcome.FORBIDDEN, Outcome.THROTTLED)
-# What one server answers and another of the same cluster may not: the next exchange begins with the next server.
+# One server may fail so and another of the same cluster may not: the next exchange begins with the next server.
 TRY_ANOTHER = (
     Outcome.UNREACHABLE,
     Outcome.TIMED_OUT,
@@ -132,7 +132,7 @@ class Transport:
     async def exchange(
         self, request: Request, *, deadline_seconds: float, limit_bytes: int, accept: Callable[[bytes], T]
     ) -> T:
-        """What `accept` makes of the body of a successful reply; it raises Garbage if that makes no sense.
+        """Returns what `accept` makes of a successful reply's body. `accept` raises Garbage if the body makes no sense.
 
         Connect, TLS, head and body together end by the deadline.
         """
@@ -191,7 +191,7 @@ class Transport:
 
     @property
     def trouble(self) -> str:
-        """What keeps rotated credentials from being used; empty if none."""
+        """The reason why rotated credentials are not in use; empty if none."""
         return self._credentials.trouble
 
     @property

@@ -35,7 +35,7 @@ class ChangeKind(enum.Enum):
 
 @frozen
 class Snapshot:
-    """What was kept of all objects that match, as one list: replaces everything the watch said before."""
+    """The list of all objects that match, each as `keep` made it: it replaces everything the watch said before."""
 
     items: list[Any]
     resource_version: str
@@ -85,7 +85,7 @@ async def watch(
 ) -> AsyncIterator[Event]:
     """Every change from `resource_version` on, or a Snapshot first. Ends only when its consumer stops.
 
-    What `keep` makes of an object is all that is held of it, from when it is read.
+    As soon as the watch has read an object, it holds only the result of `keep`.
     """
     what = f"watching {resource.describe(namespace)}"
     version = resource_version

@@ -1,4 +1,4 @@
-"""What the leader keeps of the objects that it watches, brought up to date event by event. No I/O."""
+"""The leader's caches of the objects that it watches, brought up to date event by event. No I/O."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class CachedObject(Generic[Found]):
 
 @frozen
 class Fault:
-    """What is wrong with an object of this uid, and what to do about it."""
+    """The fault of the object with this uid; the sentence may also say what to do about it."""
 
     uid: str
     sentence: str
@@ -62,7 +62,7 @@ class Cache(ABC, Generic[Found]):
         self._called = called
 
     def keep(self, api_object: object) -> CachedObject[Found]:
-        """What is held of an object of the API."""
+        """Returns the part of an API object that the cache holds."""
         name = read("the name", lambda source: self._name(_metadata(source)), api_object)
         uid = read("the uid", lambda source: _metadata(source).text("uid", OPAQUE), api_object)
         version = read("the version", lambda source: _metadata(source).text("resourceVersion", OPAQUE), api_object)
@@ -98,23 +98,24 @@ class Cache(ABC, Generic[Found]):
         return metadata.text("name", NAME)
 
     def _fault(self, found: Found | Unreadable | None) -> str:
-        """What is to be reported about the object; empty if nothing."""
+        """Returns the sentence to report about the object; empty if none."""
         return f"{found}. Correct it: until then it counts as missing" if isinstance(found, Unreadable) else ""
 
     @abstractmethod
     def _find(self, api_object: object) -> Found | Unreadable | None:
-        """What the object says; None if it is none of ours."""
+        """Returns the content of the object; None if the object is none of ours."""
 
     @abstractmethod
     def _take(self, name: str, found: Found | None) -> None:
-        """What is found under this name now."""
+        """Stores the content that this name has now; None if the object is gone, unreadable or none of ours."""
 
 
 @dataclass
 class Watch:
     """One watch, in the newest of these versions that is served. Where Nodes are the machines, it feeds both caches.
 
-    `late` says why nothing new is seen; empty if all is well. What is `unused` need not be there, nor be shown to us.
+    `late` says why nothing new is seen; empty if all is well. The kind of an `unused` watch need not be served, and
+    the leader need not have the right to watch it.
     """
 
     versions: tuple[Resource, ...]
@@ -272,7 +273,7 @@ class Clusters(Cache[str]):
 
 
 def _for_roster(seen: NodeSeen | None) -> object:
-    """What the roster, the choice of its versions that are kept, and the complaints about Nodes depend on."""
+    """Returns all that the roster, the choice of its versions that are kept, and the reports on Nodes depend on."""
     if seen is None:
         return None
     promise = promise_in(seen.node.agent)
@@ -281,8 +282,8 @@ def _for_roster(seen: NodeSeen | None) -> object:
 
 
 def _binding(seen: NodeSeen) -> object:
-    """What the host states, and whether its Node bears the taint: without it a host whose Machine is missing finds its
-    Node untouched (rule 1). One that has decided is bound by what it promised before."""
+    """Returns the host's record, and whether its Node bears the taint: without the taint a host whose Machine is
+    missing finds its Node untouched (rule 1). A host that has decided to reset itself is bound by its last promise."""
     return seen.node.uid, seen.node.tainted, promise_in(seen.node.agent) or seen.node.agent
 
 

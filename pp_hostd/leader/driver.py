@@ -28,7 +28,7 @@ all nodes promise again."""
 
 
 class Senses(Protocol):
-    """What has become known. Nothing here waits."""
+    """The driver's view of the cluster, and the news of its steps. Nothing here waits."""
 
     def observed(self) -> Observed: ...
 
@@ -40,7 +40,7 @@ class Senses(Protocol):
 
 
 class Actuators(Protocol):
-    """What can be done. Nothing here waits; outcomes come back through the senses."""
+    """The driver's actions. Nothing here waits; outcomes come back through the senses."""
 
     def start(self, node: str, remedy: LeaderStep) -> None: ...
 

@@ -46,12 +46,12 @@ class Election:
 
     @property
     def identity(self) -> str:
-        """What the Lease shows as its holder while this one holds it."""
+        """The holder that the Lease shows while this candidate holds it."""
         return self._candidacy.identity
 
     @property
     def holder(self) -> str:
-        """Who held the Lease when it was last seen; empty for nobody."""
+        """The holder of the Lease when the Lease was last seen; empty if none."""
         lease = self._candidacy.lease
         return lease.holder if lease is not None else ""
 

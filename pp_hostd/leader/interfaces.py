@@ -1,4 +1,4 @@
-"""What a remedy and a requester are to the rest of the leader: what each reads, may do, plans and explains."""
+"""The interfaces of remedies and requesters to the rest of the leader: what each reads, may do, plans and explains."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ class Remedy(ABC):
     first_steps: tuple[type[LeaderStep], ...] = ()
     """Those by which a remediation begins that no step before them has counted."""
 
-    # What it reads, and what it may do.
+    # The objects that it reads, and its rights.
 
     def reading(self, settings: Settings) -> Reading | None:
-        """What it reads beside Nodes, machines and our ConfigMaps; None if nothing."""
+        """Returns the watches of the objects that it reads beside Nodes, machines and our ConfigMaps; None if none."""
 
     def rights(self, machines: Resource) -> list[Json]:
         """The rules that RBAC grants to the leader for it."""
@@ -65,7 +65,7 @@ class Remedy(ABC):
         """Why nobody is remedied so; empty if it is on."""
         return ""
 
-    # Whom it is for.
+    # The nodes and machines that it is for.
 
     @abstractmethod
     def within_reach(self, settings: Settings, observed: Observed) -> Collection[str]:
@@ -84,7 +84,7 @@ class Remedy(ABC):
         return False
 
     def left_behind(self, observed: Observed, known: Iterable[Target]) -> Iterator[Target]:
-        """What it has left somewhere, and none of these targets leads to."""
+        """Yields a target for each object that still bears its mark, and that none of the `known` targets leads to."""
         yield from ()
 
     # Which remedy has a node, of all that there are.
@@ -101,14 +101,14 @@ class Remedy(ABC):
         """A reason and a sentence, if a remediation object that wants it has failed already; else both empty."""
         return "", ""
 
-    # What it does.
+    # Its actions.
 
     @abstractmethod
     def next_action(self, view: View, valves: Valves) -> NextAction | None:
-        """What is next for this node. None if this remedy has nothing to do."""
+        """Returns the next action for this node. None if this remedy has nothing to do."""
 
     def relieves(self, view: View, valves: Valves, next_action: NextAction) -> NextAction | None:
-        """What it does where another remedy, whose next action this is, does not get on. None if nothing."""
+        """Returns an action in place of this one, if the other remedy that planned this one is stuck. Else None."""
 
     def has_marked(self, view: View) -> bool:
         """Whether its mark stands in the cluster, so that a remediation has begun."""
@@ -118,27 +118,27 @@ class Remedy(ABC):
         """Whether it has begun to free the node's workloads: then it goes on to its end, which gives the Node back."""
         return False
 
-    # What it knows.
+    # Its knowledge of a node.
 
     def look(self, view: View) -> Look | None:
-        """What it wants every inspection of this node to read. None if nothing."""
+        """Returns the read that it adds to every inspection of this node. None if it adds none."""
 
     def evidence(self, view: View) -> Evidence | str | None:
-        """What proves that the host is dead; a sentence, if an inspection must still confirm that. None if nothing."""
+        """Returns the proof that the host is dead; a sentence, if an inspection must still confirm it. None if none."""
 
     def after_view(self, view: View) -> NodeMemory:
-        """What is remembered of the node after a look at the cluster."""
+        """Returns the memory of the node after a look at the cluster."""
         return view.memory
 
     def after_news(self, settings: Settings, memory: NodeMemory, news: list[StepNews]) -> NodeMemory:
-        """What is remembered after news that are all of one type; `memory.inspection` is still the one before them."""
+        """Returns the memory after news that are all of one type; `memory.inspection` is still the one before them."""
         return memory
 
     def awaited(self, view: View) -> str:
-        """What may never come, so that something is done about it after a while; empty if nothing."""
+        """Returns the event that the node awaits, for a limited time since it may never come; empty if none."""
         return ""
 
-    # What it says.
+    # Its sentences.
 
     def explained(self, view: View) -> list[str]:
         """Sentences of `pp-leader explain` about what it reads."""
@@ -146,7 +146,7 @@ class Remedy(ABC):
 
     @abstractmethod
     def prospect(self, view: View) -> str:
-        """What the leader does if remediation of this node is requested, after "the leader"."""
+        """Returns the leader's course if remediation of this node is requested, as words that follow "the leader"."""
 
 
 class Requester(ABC):
@@ -157,7 +157,7 @@ class Requester(ABC):
     """Whether it works only where Nodes do not stand for themselves."""
 
     def reading(self, settings: Settings) -> Reading | None:
-        """What it reads beside Nodes, machines and our ConfigMaps; None if nothing."""
+        """Returns the watches of the objects that it reads beside Nodes, machines and our ConfigMaps; None if none."""
 
     def rights(self, machines: Resource) -> list[Json]:
         """The rules that RBAC grants to the leader for it."""
@@ -172,7 +172,8 @@ class Requester(ABC):
         return []
 
     def roles(self, granted: bool) -> list[Json]:
-        """What others need to request by it. Where it is not granted, an install takes their rights away by these."""
+        """Returns the ClusterRoles that others need to request by it. If it is not `granted`, they have no rules:
+        an install takes the rights of others away by them."""
         return []
 
     def requested(self, observed: Observed) -> Collection[str]:
@@ -188,7 +189,7 @@ class Requester(ABC):
         remedies: Sequence[Remedy],
         now: float,
     ) -> Iterator[tuple[NextAction | None, NodeMemory]]:
-        """What is next for each of its own objects, and what is remembered of it. `next_actions` are the machines'."""
+        """Yields the next action for each of its own objects, and its memory. `next_actions` are the machines'."""
         yield from ()
 
     def about(self, observed: Observed, next_action: NextAction) -> Iterator[tuple[Resource, str, str, str]]:

@@ -176,7 +176,7 @@ class LeaderTerm:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    # What it says of itself.
+    # Its status and its metrics.
 
     def status(self) -> LeaderStatus:
         seen = self._observer.observed.roster

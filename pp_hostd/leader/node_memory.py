@@ -1,6 +1,6 @@
-"""What a leader remembers in its term: of each node that it works on, and of storms. Nothing of it outlives the term.
+"""A leader's memory in its term: of each node that it works on, and of storms. Nothing of it outlives the term.
 
-All that must outlive it stands in the cluster; a new leader condemns under its own id and waits again (rule 13).
+All that must outlive the term stands in the cluster; a new leader condemns under its own id and waits again (rule 13).
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ class Stage(enum.Enum):
 
 @frozen
 class NextAction:
-    """What is to be done about a node now, and why. Without a step it waits, until `due_at` if that is known.
-    `refused`: it is blocked, and needs an operator."""
+    """The next action for a node, and the reason. Without a step the node waits, until `due_at` if that is known.
+    `refused`: the node is blocked, and needs an operator."""
 
     node: str
     machine_key: str
@@ -107,5 +107,5 @@ class NextAction:
 
     @property
     def key(self) -> str:
-        """What its steps and its case go by: the Node's name, where there is one."""
+        """The key of its steps and its memory: the remediation object, else the Node's name, else the machine's key."""
         return self.of or self.node or self.machine_key

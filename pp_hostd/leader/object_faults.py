@@ -1,4 +1,4 @@
-"""What is wrong with the Nodes and machines themselves, requested or not: a journal line and an Event, once each."""
+"""The faults of Nodes and machines themselves, requested or not: a journal line and an Event, once each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SOFTDOG = (
 
 
 class ObjectFaults:
-    """`event`: see Telling. What stays as it is, is told once in a term."""
+    """`event`: see ProgressEvents. A fault that stays as it is, is told once in a term."""
 
     def __init__(self, machines: Resource, journal: Journal, event: Callable[[About, str, str, bool], None]) -> None:
         self._machines, self._journal, self._event = machines, journal, event
@@ -37,8 +37,8 @@ class ObjectFaults:
         self._softdogs: dict[str, str] = {}
 
     def tell(self, observed: Observed, faults: Faults, revision: int) -> None:
-        """What is new since the last time. Who is not listed, or relies on softdog, is looked for when `revision` is
-        another one."""
+        """Tells the faults that are new since the last time. It searches for nodes that are not listed, or rely on
+        softdog, only when `revision` has changed."""
         if revision != self._revision:
             self._revision, self._unlisted, self._softdogs = revision, unlisted(observed), _softdogs(observed)
         found = [each for each in self._found(observed, *faults) if each[0].uid]

@@ -1,4 +1,4 @@
-"""What people hear about each course: a journal line, Events and a line of history whenever one has come further."""
+"""The reports on each course: a journal line, Events and a line of history whenever a course has come further."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ProgressEvents:
         self._finished, self._finished_seconds = 0, 0.0
 
     def tell(self, next_actions: tuple[NextAction, ...], observed: Observed) -> None:
-        """What has changed since the last time."""
+        """Tells the changes since the last time."""
         present = {
             (next_action.of, next_action.node, next_action.machine_key): next_action for next_action in next_actions
         }
@@ -106,7 +106,8 @@ class ProgressEvents:
             self._say(next_action, next_action.stage.value, next_action.sentence, observed)
 
     def _is_news(self, next_action: NextAction, before: _Followed, now: float) -> bool:
-        """Every write, every refusal, and what keeps it waiting, if that lasts. What keeps failing is one refusal."""
+        """Tells whether to report it: a write, a refusal, or another sentence if the last report is TELL_AGAIN_SECONDS
+        old. A step that keeps failing is one refusal."""
         if next_action.refused and before.next_action.refused:
             return next_action.sentence != before.next_action.sentence
         if _writes(next_action) not in (None, _writes(before.next_action)):
@@ -147,7 +148,7 @@ class ProgressEvents:
 
 
 def _writes(next_action: NextAction) -> type[LeaderStep] | None:
-    """What it is about to write; None if nothing. Each write is told once."""
+    """Returns the type of its step; None if there is no step, or the step writes nothing. Each write is told once."""
     step = next_action.step
     return None if step is None or isinstance(step, OnlyReads) else type(step)
 

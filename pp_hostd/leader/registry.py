@@ -16,7 +16,7 @@ REQUESTERS: tuple[Requester, ...] = (ANNOTATIONS, REMEDIATION_OBJECTS)
 
 @frozen
 class Registry:
-    """What a leader works with."""
+    """The remedies and requesters that a leader works with."""
 
     remedies: tuple[Remedy, ...] = REMEDIES
     requesters: tuple[Requester, ...] = REQUESTERS

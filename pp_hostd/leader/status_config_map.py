@@ -77,7 +77,7 @@ class StatusConfigMap:
 
 
 def _lasting(status: LeaderStatus) -> str:
-    """What is worth a write: times to come are told with the rest."""
+    """Returns the part of the status whose change is worth a write: times are written only along with the rest."""
     return repr([(each.node, each.stage, each.sentence, each.refused) for each in status.next_actions]) + repr(
         (
             status.leader,

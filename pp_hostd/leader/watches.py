@@ -88,7 +88,7 @@ def observed(
     clusters: ClustersSeen = NO_CLUSTERS,
     parts: Mapping[type, object] = NO_PARTS,
 ) -> Observed:
-    """What all of them show now; its mappings are alive, so it is for use at once."""
+    """Returns all that these caches show now; its mappings are alive, so it is for use at once."""
     return Observed(
         nodes=nodes.seen,
         machines=machines.seen,
@@ -146,7 +146,7 @@ class Watches:
         self._nodes, self._machines, self._config_maps = Nodes(machines), Machines(), OwnConfigMaps()
         self._clusters = Clusters()
         self._clusters_watch = Watch(CLUSTERS, (self._clusters,))
-        # What the leader says of itself changes often, and is no news to it.
+        # The leader's own status changes often, and is no news to the leader.
         self.watches = [Watch((CONFIG_MAPS,), (self._config_maps,), NAMESPACE, f"metadata.name!={LEADER}")]
         if machines == "node":
             self.watches.append(Watch((NODES,), (self._nodes, self._machines)))
@@ -168,7 +168,7 @@ class Watches:
 
     @property
     def observed(self) -> Observed:
-        """What is seen now; its mappings are alive, so it is for use at once."""
+        """All that the watches show now; its mappings are alive, so it is for use at once."""
         followed = self._clusters_watch  # one that breaks off goes on without loss: what was seen still counts
         clusters = ClustersSeen(self._clusters.pauses, "" if followed.listed else followed.late)
         parts = [reading.part() for reading in self._readings]

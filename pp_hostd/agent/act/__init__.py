@@ -1,1 +1,1 @@
-"""What the agent does: to its Node, its watchdog, its gate and its host."""
+"""The acts of the agent: on its watchdog, its gate, its host and its own process."""

@@ -2,8 +2,8 @@
 
 Two files in /run, each with one writer. `gate-held` is the holder's, a process that the kubelet's unit waits for: in
 which boot the kubelet was held from the start. `gate-open` is the daemon's: in which boot it was opened, and why.
-Whoever holds locks `gate.lock`, which shows that it lives. Damage never opens the gate; nor may "gate closed" be stated
-then, which is evidence that nothing was started (rule 11), unless a holder lives.
+A holder locks `gate.lock`: the lock shows that the holder lives. Damage never opens the gate. After damage nobody may
+state "gate closed", which is evidence that nothing was started (rule 11), unless a holder lives.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pp_hostd.model.record import MAX_RECORD_CHARACTERS, OPAQUE, Unreadable, doc
 
 
 class GateFiles:
-    """What holder and daemon tell each other."""
+    """The files through which the holder and the daemon inform each other."""
 
     def __init__(self, run_directory: str) -> None:
         self._held = os.path.join(run_directory, "gate-held")

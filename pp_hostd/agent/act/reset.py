@@ -26,7 +26,7 @@ class Reset:
     """The means of a reset, opened while there is time. The watchdog is the guarantee, all the rest is haste."""
 
     def __init__(self, record_file: str, sysrq: str = SYSRQ) -> None:
-        """What can't be opened is done without, and `troubles` says so.
+        """Opens the means of a reset. `troubles` names each that can't be opened; the reset does without it.
 
         `record_file` will hold the record for the next boot (sense/boot.py, which must have read the last one's).
         """

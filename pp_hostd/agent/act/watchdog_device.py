@@ -251,7 +251,8 @@ def holders(device: str, proc: str = PROC) -> tuple[str, ...]:
 
 
 def wrong_kind(device: str) -> str | None:
-    """What stands there instead of a device. A regular file may pass: it will not answer a watchdog's questions."""
+    """Returns the mode of a file that can't be a device; None if it may be one. A regular file passes: it will not
+    answer a watchdog's questions."""
     mode = os.stat(device).st_mode
     return None if stat.S_ISCHR(mode) or stat.S_ISREG(mode) else stat.filemode(mode)
 

@@ -1,4 +1,4 @@
-"""What a person runs beside the daemon, each in a process of its own. Here: their names, arguments and help."""
+"""The agent's commands, for people and for systemd, each in its own process. Here: their names, arguments and help."""
 
 from __future__ import annotations
 

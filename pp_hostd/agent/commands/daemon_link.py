@@ -26,7 +26,7 @@ class Down(Exception):
 
 
 class Answer(NamedTuple):
-    """What the daemon says to an order, and whether it could carry it out in time."""
+    """The daemon's answer to an order, and whether the daemon could carry the order out in time."""
 
     sentence: str
     done: bool

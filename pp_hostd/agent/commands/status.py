@@ -52,7 +52,7 @@ def _rows(report: Report) -> list[tuple[str, str]]:
 
 
 def maintenance_text(order: dict[str, Any] | None) -> str:
-    """Who, why and until when; empty without an order."""
+    """Returns who ordered the maintenance, why and until when; empty without an order."""
     return "" if order is None else f"by {order['who']} until {order['until']}: {order['why']}"
 
 

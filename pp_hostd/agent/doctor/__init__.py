@@ -1,2 +1,2 @@
-"""What `pp-hostd doctor` knows: probe/ looks at the host and its cluster, diagnose/ says what that means. No daemon
-imports any of it."""
+"""`pp-hostd doctor`: probe/ looks at the host and its cluster, diagnose/ says what the facts mean. No daemon imports
+any of it."""

@@ -88,7 +88,7 @@ class Examination:
         look: Callable[[Settings], Awaitable[T]],
         seconds: float = LOOK_SECONDS,
     ) -> asyncio.Task[T | NotKnown]:
-        """What can be found out only by the settings."""
+        """Begins a probe that needs the settings; without settings its fact is NotKnown."""
         return self.probes.begin(name, _nothing() if settings is None else look(settings), seconds)
 
     async def _peers(

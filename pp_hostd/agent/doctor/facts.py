@@ -20,7 +20,7 @@ from pp_hostd.peers.client import Heard, Silence
 from pp_hostd.peers.signing import Keyring
 
 Properties = Mapping[str, str]
-"""What `systemctl show` prints about one unit, or about systemd itself."""
+"""The properties that `systemctl show` prints about one unit, or about systemd itself."""
 
 
 @frozen
@@ -136,8 +136,8 @@ class KeyFacts:
 
 @frozen
 class PeerFacts:
-    """What came of each peer: of a signed question, of a knock, and of an unsigned question over plain HTTP (the status
-    of the reply). `heard_by`: who would have taken the connection back."""
+    """The outcomes for each peer: of a signed question, of a knock, and of an unsigned question over plain HTTP (the
+    status of the reply, or why there is none). `heard_by` says who listens here when a peer calls back."""
 
     asked: tuple[Member, ...]
     answers: Mapping[str, PeerAnswered]
@@ -172,7 +172,7 @@ class Facts:
 
     @property
     def report(self) -> Mapping[str, Any]:
-        """What the daemon says; empty when it says nothing."""
+        """The daemon's report; empty if there is none."""
         found = self.daemon.report if isinstance(self.daemon, DaemonFacts) else None
         return {} if found is None or isinstance(found, NotKnown) else found
 
@@ -213,5 +213,5 @@ def failure(check: str, found: str, advice: str) -> Line:
 
 
 def not_checked(check: str, why: str, advice: str) -> Line:
-    """What can't be known is no failure; but nobody should think that it was looked at."""
+    """Returns a warning: an unknown fact is no failure, but nobody should think that it was checked."""
     return Line(check, Outcome.WARNING, f"not checked: {why}", advice)

@@ -42,7 +42,7 @@ class Ending:
 
 @frozen
 class LastBoot:
-    """What there is to say at the start: `sentence` about the last boot, once; `trouble` about its record."""
+    """The news at the start: `sentence` says once why the last boot ended, `trouble` what is wrong with its record."""
 
     sentence: str | None = None
     trouble: str | None = None
@@ -149,7 +149,7 @@ TARGETS = {
 
 
 def shutdown_jobs() -> str:
-    """What systemd says about the jobs that end a system; empty where it says nothing. May take SYSTEMCTL_SECONDS."""
+    """Returns systemd's list of the jobs that end a system; empty if systemd gives none. May take SYSTEMCTL_SECONDS."""
     return _said(*COMMAND, *TARGETS)
 
 

@@ -84,7 +84,7 @@ PAUSE_SECONDS = 2.0
 
 
 class Hearer(Protocol):
-    """Who is told."""
+    """The receiver of the news of a CondemnedWatch."""
 
     def learned(self, machine_key: str, uid: str, condemnation_id: int, at: float) -> None:
         """This machine, perhaps the host's own, is condemned under that id."""
@@ -134,7 +134,7 @@ class CondemnedWatch:
         self.trouble = self._fault  # a bookmark says that the watch goes on, and nothing of the machines
 
     def _tell(self, api_object: Json) -> str:
-        """What is wrong with it; empty if none."""
+        """Tells the hearer if the machine is condemned. Returns the fault of the machine; empty if none."""
         machine = parse_machine(api_object)
         if isinstance(machine, Unreadable):
             return f"a machine with the label {CONDEMNED}: {machine}"
@@ -177,7 +177,7 @@ class RosterWatch:
         self.trouble = self._fault  # a bookmark says that the watch goes on, and nothing of the roster
 
     def _read(self, config_map: Json | None) -> str:
-        """What is wrong with it; empty if none."""
+        """Takes the roster if it is newer. Returns the fault of the roster; empty if none."""
         if config_map is None:
             return f"there is no {WHAT}: pp-leader writes it"
         data = config_map.get("data")
@@ -259,7 +259,7 @@ class ClusterAccess:
             self.client.close()
 
     def troubles(self) -> list[str]:
-        """What is not as it should be, for people."""
+        """Returns a sentence for people about each trouble; empty if none."""
         if self.client is None:
             return [self.trouble]
         expiry = "" if self._expiry is None else self._expiry.sentence
@@ -314,7 +314,7 @@ class ClusterAccess:
         return self.client
 
     async def _follow_orders(self, client: ApiClient) -> None:
-        """What a person orders for the whole cluster is in no hurry, and not worth a watch of its own."""
+        """Reads people's order for all hosts every ORDERS_SECONDS: the order is in no hurry, and not worth a watch."""
         while True:
             self._senses.order_cluster_maintenance(await self._ordered_maintenance(client))
             await asyncio.sleep(ORDERS_SECONDS)

@@ -122,7 +122,7 @@ def _messages(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
 
 
 def _fact(kind: int, body: bytes) -> tuple[tuple[object, ...] | None, object]:
-    """What the message is about, and what holds now; None holds for what has gone."""
+    """Returns the key of the link or address and its state, None once it has gone; other messages have no key."""
     if kind in (NEW_LINK, DELETED_LINK):
         _family, _type, index, flags, _change = LINK.unpack_from(body)
         state = _attribute(body[LINK.size :], IFLA_OPERSTATE)

@@ -48,7 +48,7 @@ class Round:
                 lane.cancel()
 
     async def _lane(self, waiting: Iterator[Peer], question: Question, over_at: float) -> None:
-        """One peer after the other, until none is left. Whose turn comes when the round is over has been silent."""
+        """Asks one peer after the other, until none is left. A peer whose turn comes after the end counts as silent."""
         for peer in waiting:
             began_at = self.clock()
             if began_at >= over_at:

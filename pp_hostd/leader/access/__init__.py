@@ -1,1 +1,1 @@
-"""What pp-hostd may do in a cluster, and what it has left there: values only, the commands carry them to the API."""
+"""pp-hostd's rights in a cluster, and the marks that it has left there: values only, commands send them to the API."""

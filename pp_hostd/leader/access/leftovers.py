@@ -1,4 +1,4 @@
-"""What pp-hostd has left on Nodes and Machines, and why a cluster may not be ready to do without it."""
+"""The marks that pp-hostd has left on Nodes and Machines, and why a cluster may not be ready to do without it."""
 
 from __future__ import annotations
 

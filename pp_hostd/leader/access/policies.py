@@ -110,9 +110,10 @@ def _has_our_usages(request: str) -> str:
 
 
 def _nodes() -> Json:
-    """What the rules rest on stays as it was, through nodes/status too, but for the promise on the node's own Node.
+    """Returns the policy for Nodes: of all that the rules rest on, a node changes only the promise on its own Node.
 
-    A new Node had nothing of it before. Deleted is none: its workloads would start elsewhere.
+    That holds through nodes/status too, and for a new Node, which had nothing of it before. A node deletes no Node: the
+    workloads of that Node would start elsewhere.
     """
     kept = "request.operation == 'DELETE' || sets.equivalent(variables.before, variables.after)"
     return {

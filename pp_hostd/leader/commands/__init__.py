@@ -1,4 +1,4 @@
-"""What a person runs beside the leader, each in a process of its own. Here: their names, arguments and help."""
+"""The commands that people run beside the leader, each in its own process. Here: their names, arguments and help."""
 
 from __future__ import annotations
 

@@ -33,13 +33,13 @@ MANAGER = "pp-leader"
 DEADLINE_SECONDS = 15.0
 """For one exchange as a whole, answer included."""
 UNSERVED = b"404 page not found"
-"""What Kubernetes says of a kind that it does not serve; all else it says in JSON."""
+"""Kubernetes' answer about a kind that it does not serve; all its other answers are JSON."""
 ATTEMPTS = 10
 """To change an object that others change at the same time: kubelets write to their Nodes all the time."""
 
 
 class Applied(enum.Enum):
-    """What an apply did."""
+    """The effect of an apply."""
 
     CREATED = "created"
     CHANGED = "changed"
@@ -73,7 +73,7 @@ class Administrator:
         self._client.rest_client.pool_manager.clear()
 
     def cluster(self) -> Json:
-        """What a kubeconfig for somebody else says of this cluster, with its authority in it."""
+        """Returns this cluster's entry for somebody else's kubeconfig, with the certificate authority in the entry."""
         configuration = self._client.configuration
         if not configuration.verify_ssl:
             hint = "Set certificate-authority in its place: an answer from just anyone proves nothing to a host."

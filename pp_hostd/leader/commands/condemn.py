@@ -100,7 +100,7 @@ def _lift(machine: Json) -> Json | None:
 
 
 def _too_late(host: Host) -> list[str]:
-    """What the host or the leader may have done already, and nothing takes back."""
+    """Returns a sentence for each act of the host or the leader that nothing takes back; empty if none."""
     record = None if host.node is None else host.node.node.agent
     said = []
     if host.node is None:

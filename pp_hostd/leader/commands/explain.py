@@ -47,7 +47,7 @@ def explained(host: Host, leadership: Leadership, at: datetime) -> list[str]:
 
 
 def prospect(host: Host) -> str:
-    """What the leader does if remediation of this node is requested now."""
+    """Returns a sentence about the leader's course if remediation of this node is requested now."""
     against, remedy = host.against(), remedy_for(host.registry, host.view)
     if against or isinstance(remedy, str):
         return f"If its remediation is requested, the leader does nothing about it yet: {against or remedy}."
@@ -55,7 +55,7 @@ def prospect(host: Host) -> str:
 
 
 def hindrances(host: Host, leadership: Leadership) -> list[str]:
-    """What keeps the leader, whatever it would do."""
+    """Returns sentences about all that keeps the leader from acting, whatever it would do; empty if none."""
     paused = host.observed.control.paused
     said = [] if paused is None else [f"The leader is paused {paused_text(paused)}. To go on: pp-leader resume."]
     if host.node is not None and host.node.paused:

@@ -98,7 +98,8 @@ class Host:
 
 
 def settings_of(arguments: Namespace) -> Settings:
-    """Those of the leader, if its configuration is here. What the machines are must be known in any case."""
+    """Returns the leader's settings if its configuration is here, else the defaults. The kind of the machines must be
+    known in any case."""
     path, machines = arguments.config, arguments.machines
     if path is None and os.path.lexists(arguments.config_path):
         path = arguments.config_path
@@ -172,7 +173,8 @@ def _machine(
 def _read_by_remedies(
     administrator: Administrator, settings: Settings, machine: Json | Unreadable | None
 ) -> tuple[MachineDetails, dict[type, object]]:
-    """What a Machine says beside its condemnation, and what remedies that are on read for themselves."""
+    """Returns the details of a Machine beside its condemnation, and the objects that remedies read for themselves. Only
+    remedies that are on read anything."""
     readings = [reading for reading in (each.reading(settings) for each in REGISTRY.remedies) if reading is not None]
     used = [reading for reading in readings if not all(watch.unused for watch in reading.watches)]
     if not used or machine is None or isinstance(machine, Unreadable):

@@ -78,7 +78,7 @@ def _fitting(machines: str, flows: Collection[str]) -> str:
 
 
 def _chosen(arguments: Namespace, administrator: Administrator) -> tuple[str, AgentsUse, Collection[str]]:
-    """What the person says, else what is installed: an install that is only repeated takes no rights away."""
+    """Returns the person's choice, else the installed one: an install that is only repeated takes no rights away."""
     role = administrator.get(KINDS["ClusterRole"], "pp-hostd:agent") or {}
     binding = administrator.get(KINDS["ClusterRoleBinding"], "pp-hostd:agent") or {}
     read = {group for rule in role.get("rules") or () for group in rule.get("apiGroups", ())}

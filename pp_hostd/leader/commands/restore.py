@@ -77,7 +77,7 @@ def _check(administrator: Administrator, backup: Backup, is_machine: bool) -> No
 
 
 def _lacking(patch: Json, dropping: str) -> str:
-    """What the Node does not have of its backup, in a sentence; what is ours is not told."""
+    """Returns a sentence that names all that the Node lacks of its backup, except our own marks."""
     metadata, spec = patch.get("metadata", {}), patch.get("spec", {})
     named = [
         f"{part[:-1]} {key}" for part in ("labels", "annotations") for key in metadata.get(part, {}) if not is_ours(key)

@@ -35,7 +35,7 @@ PEER_KEY = "peer-key"
 
 
 class Phase(enum.Enum):
-    """What is being done on the hosts, of which some may still have the file of the phase before."""
+    """The change under way on the hosts, of which some may still have the file of the phase before."""
 
     SETTLED = "settled"
     ADDING = "adding"
@@ -92,7 +92,8 @@ def made_peer_keys(administrator: Administrator) -> PeerKeys:
 
 
 def parse_peer_keys(secret: Json) -> PeerKeys:
-    """What the Secret holds, or a UserError: with a wrong file, a host would be silent to all others."""
+    """Returns the keys in the Secret. Raises UserError if the Secret is malformed: with a wrong file, a host would be
+    silent to all others."""
     try:
         data = {key: b64decode(text).decode() for key, text in secret.get("data", {}).items()}
         found = PeerKeys(tuple(data["keys"].split()), Phase(data["phase"]))
@@ -190,7 +191,7 @@ def _copying(path: str | None, key_file: str) -> str:
 
 @frozen
 class _Asked:
-    """What a host's answers say about its key file. `first` and `second` are the keys of the present phase."""
+    """A host's key file, as its answers show it. `first` and `second` are the keys of the present phase."""
 
     node: str
     signs_with_first: bool

@@ -59,6 +59,6 @@ def awaited(look: Callable[[], Found], wait_seconds: float, what: str) -> Found:
 
 
 def tell_waiting(what: str, wait_seconds: float) -> None:
-    """Whoever sits at a terminal; a log needs no word about what is not over."""
+    """Tells a person at a terminal about the wait; a log needs no line about a wait that is not over."""
     if sys.stderr and sys.stderr.isatty():
         complain(f"Waiting for {what}, at most {wait_seconds:g} s ...")

@@ -1,1 +1,1 @@
-"""What the leader decides: pure, with time as an argument."""
+"""The leader's decisions: pure, with time as an argument."""

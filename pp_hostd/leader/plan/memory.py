@@ -64,7 +64,7 @@ def _ended(memory: NodeMemory, ended: StepEnded) -> NodeMemory:
 
 
 def _failed(memory: NodeMemory, ended: StepEnded) -> NodeMemory:
-    """What keeps failing is tried less and less often."""
+    """Sets the pause before the next attempt: a step that keeps failing is tried less and less often."""
     failures = memory.failures + (ended.written is not Written.CONFLICT)
     doublings = max(0, failures - FEW_FAILURES)
     pause_seconds = min(PAUSE_SECONDS * 2.0 ** min(doublings, 10), MOST_PAUSE_SECONDS)

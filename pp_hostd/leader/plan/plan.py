@@ -1,7 +1,7 @@
 """The leader's plan: what is next for each node that needs work, by the one remedy that has it.
 
-What has begun is finished by the remedy that began it. Else the remediation object on whose behalf it is requested
-decides, or the machine's annotation; else the first remedy that suits.
+The remedy that began a remediation finishes it. Else the remediation object on whose behalf it is requested decides,
+or the machine's annotation; else the first remedy that suits has it.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ _CORRECT = f"Correct the one that is wrong, or remove {EXTERNAL_REMEDIATION} fro
 
 
 def request_trouble(view: View, machine: Machine, seen: NodeSeen | None) -> str:
-    """What is wrong with a request for a machine that must have a Node, and what a person can do; empty if nothing."""
+    """Returns the fault of a request for a machine that must have a Node, and what a person can do; empty if none."""
     if isinstance(machine.condemnation, Unreadable):
         return f"{machine.condemnation}. {_readable(view, machine, seen)}"
     if ids_are_used_up(view, machine):
@@ -53,7 +53,7 @@ def others_node(machine: Machine, seen: NodeSeen) -> str:
 
 
 def unreadable_backup(view: View) -> str:
-    """What is wrong with its backup, from which a person may still save what it held; empty if it can be read."""
+    """Returns the fault of a backup that can't be read, from which a person may still save something; empty if none."""
     stored = view.backup_seen
     if stored is None or not isinstance(stored.backup, Unreadable):
         return ""

@@ -12,11 +12,12 @@ from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Member, Roster
 
 FAR = 10**6
-"""Who promises a version that far ahead makes it up, and must not use up all numbers."""
+"""A host that promises a version further ahead than this makes it up, and must not use up all numbers."""
 
 
 def next_roster(observed: Observed) -> WriteRoster | None:
-    """What is to be written, if anything. A roster that can't be read is not overwritten: promises may name it."""
+    """Returns the write of the next roster; None if none is needed. A roster that can't be read is not overwritten:
+    promises may name it."""
     if not observed.enrolled:  # somebody has deleted the list, rather than all nodes left at once
         return None
     stored, promised = observed.roster, list(_promised(observed))

@@ -109,7 +109,7 @@ LEAST_RESETS_PER_HOUR = 3
 
 
 def paused(view: View) -> str:
-    """Who wants the leader to stand still, for all or for this node; empty if none."""
+    """Returns why the leader must stand still, for all or for this node, and by whose wish; empty if it need not."""
     order = view.observed.control.paused
     if isinstance(order, Pause):
         return f"paused by {order.who}: {order.why}. To go on: pp-leader resume"
@@ -135,9 +135,9 @@ def unwanted(view: View) -> str:
 
 @frozen
 class Reach:
-    """What all remedies together say of the cluster. `requested` are the machines whose requests count. `within_reach`
-    are those about which something can be done, and `at_work_on` those that a remedy's own marks tell to be worked on:
-    nodes by name, machines without one by key. `first_steps` are those by which a remediation begins."""
+    """The answers of all requesters and remedies about the cluster. `requested` are the machines whose requests count.
+    `within_reach` are those about which something can be done, and `at_work_on` those that a remedy's own marks tell to
+    be worked on: nodes by name, machines without one by key. `first_steps` are those by which a remediation begins."""
 
     requested: tuple[MachineSeen, ...]
     within_reach: Set[str]
@@ -147,7 +147,7 @@ class Reach:
 
 @frozen
 class Valves:
-    """What one plan has counted. `most` nodes may be requested at once; `busy` are worked on. Of `control_plane` nodes
+    """The counts of one plan. `most` nodes may be requested at once; `busy` are worked on. Of the `control_plane` nodes
     that run the control plane `busy_control_plane` are worked on, or have not come back since. `calm_at`: see Term."""
 
     asked: int

@@ -33,7 +33,8 @@ _OUT_OF_SERVICE_TAINT = {"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect
 
 
 def cordon(node: Json, condemnation_id: int) -> Json:
-    """Unschedulable, and our taint (rule 9). Who was schedulable before is marked, to become so again."""
+    """Returns the patch: unschedulable, and our taint (rule 9). A Node that was schedulable before is marked, to become
+    so again."""
     schedulable = _part(node, "spec").get("unschedulable") is not True
     annotations = {CORDONED: str(condemnation_id)} if schedulable else {}
     spec: Json = {"unschedulable": True} if schedulable else {}
@@ -80,7 +81,7 @@ def unheard(node: Json, now: datetime) -> Json:
 
 
 def complete(node: Json, backup: Backup, *, is_machine: bool) -> Json:
-    """What the Node lacks of the backup; nothing that it has is changed but our own mark."""
+    """Returns the patch that adds all that the Node lacks of the backup; it changes only marks of our own."""
     labels = _lacking(_part(node, "metadata", "labels"), backup.labels)
     present = _part(node, "metadata", "annotations")
     marks = _marks(backup, is_machine)
@@ -149,7 +150,7 @@ def _lacking(present: Json, wanted: Any) -> Json:
 
 
 def _part(node: Json, *keys: str) -> Json:
-    """What lies under these keys; the API leaves empty maps out."""
+    """Returns the map under these keys; empty if none, since the API leaves empty maps out."""
     for key in keys:
         node = node.get(key) or {}
     return node

@@ -116,17 +116,18 @@ class Port:
 
 
 class Look(Protocol):
-    """What an inspection reads beside the machine and its Node."""
+    """A read that an inspection makes beside those of the machine and its Node."""
 
     async def read(self, port: Port) -> object:
-        """What is there, by a linearizable read; None if the API says that it is not."""
+        """Returns the object, by a linearizable read; None if the API says that there is none."""
 
 
 class LeaderStep(Protocol):
-    """What the leader does next about a node: one write, or one look."""
+    """The leader's next step for a node: one write, one look, one round of questions or one pass of deletions."""
 
     async def run(self, port: Port) -> str:
-        """What people should know of it although it is done; empty if nothing. ApiError or Unwritten if it is not."""
+        """Returns what people should know of a step that is done; empty if nothing. Raises ApiError or Unwritten if the
+        step is not done."""
 
 
 class OnlyReads:
@@ -149,7 +150,7 @@ def conditional(patch: Json, uid: str, version: str) -> Json:
 
 
 async def if_there(read: Awaitable[Json]) -> Json | None:
-    """What is read; None if the API itself says that there is no such object."""
+    """Returns the object that is read; None if the API itself says that there is no such object."""
     try:
         return await read
     except ApiError as error:
@@ -158,11 +159,11 @@ async def if_there(read: Awaitable[Json]) -> Json | None:
         raise
 
 
-# What steps tell.
+# The news that steps tell.
 
 
 class StepNews(Protocol):
-    """What a step has found, or that it has ended; `node` is its key."""
+    """The finding of a step, or its end; `node` is the key of the step."""
 
     @property
     def node(self) -> str: ...
@@ -170,8 +171,8 @@ class StepNews(Protocol):
 
 @frozen
 class Inspection:
-    """What linearizable reads found that began at `began_at`. None: the object does not exist. `backup` is what would
-    be restored of that Node. `kubelet_renewed` is compared, never read as a time."""
+    """The findings of linearizable reads that began at `began_at`. None: the object does not exist. `backup` is what
+    would be restored of that Node. `kubelet_renewed` is compared, never read as a time."""
 
     began_at: float
     ended_at: float
@@ -180,7 +181,7 @@ class Inspection:
     backup: Backup | Unreadable | None = None
     kubelet_renewed: str = ""
     beside: tuple[object, ...] = ()
-    """What each of its looks found, in their order; None for an object that does not exist."""
+    """The findings of its looks, in their order; None for an object that does not exist."""
 
 
 @frozen

@@ -18,7 +18,7 @@ _MIRROR = "kubernetes.io/config.mirror"
 
 
 class Freeing(enum.Enum):
-    """Whose hands free the workloads."""
+    """The pods that the leader itself deletes to free the workloads."""
 
     ALL = "all pods"
     """The Node is gone: nobody else takes care of any of its pods."""

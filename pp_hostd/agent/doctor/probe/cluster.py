@@ -164,7 +164,8 @@ def expiring(kubeconfig: Kubeconfig, in_use: Certificate | None = None) -> Itera
 
 
 def server_certificate(endpoint: Endpoint, name: str) -> Expiring:
-    """What that server shows to anybody. It is only looked at: what the agent sends, it sends to whom it trusts."""
+    """Returns the end of the certificate that the server shows to anybody. Sends no request: the agent sends
+    requests only to servers that it trusts."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     ends: datetime | NotKnown
@@ -198,7 +199,7 @@ def _token_end(material: Material) -> datetime | None:
 
 
 PATIENCE_SECONDS = 5.0
-"""What is slow is to be told from what is away, so it may take longer than the agent would let it."""
+"""The least deadline of a call; the agent's may be shorter. So the doctor can tell a slow server from an absent one."""
 Found = tuple["AccessFacts | NotKnown", "RosterFacts | NotKnown"]
 
 

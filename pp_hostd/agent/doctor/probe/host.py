@@ -48,7 +48,7 @@ def daemon(proc: str = "/proc") -> DaemonFacts:
 
 
 def _daemon_pid() -> int:
-    """Whoever listens on the control socket; 0 for nobody."""
+    """Returns the pid of the process that listens on the control socket; 0 if none does."""
     with socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(CONNECT_SECONDS)
         try:
@@ -85,7 +85,8 @@ def kernel(proc: str = "/proc", sys: str = "/sys") -> KernelFacts:
 
 
 def _hypervisor(proc: str, sys: str) -> str:
-    """Who made this virtual machine; empty on bare metal. The processor says whether it is one, the firmware whose."""
+    """Returns the vendor of this virtual machine, as the firmware names it; empty on bare metal. The processor says
+    whether this is a virtual machine, or else the name of a known vendor does."""
     vendor = _text(f"{sys}/class/dmi/id/sys_vendor").strip()
     if re.search(r"^flags\s*:.*\bhypervisor\b", _text(f"{proc}/cpuinfo"), re.MULTILINE):
         return vendor or "unnamed"

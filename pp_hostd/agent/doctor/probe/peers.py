@@ -23,7 +23,7 @@ from pp_hostd.peers.signing import UNSIGNED, Keyring, keyring_of
 from pp_hostd.service.http_port import HttpPort, Reply, Request
 
 ASK_SECONDS = 5.0
-"""What is slow is to be told from what is away, so it may take longer than a round would let it."""
+"""The least length of a round; the setting may be shorter. So the doctor can tell a slow peer from an absent one."""
 KNOCK_SECONDS = 5.0
 """More than a peer takes to call back and find nobody."""
 HTTP_SECONDS = 3.0
@@ -35,7 +35,7 @@ clock = partial(time.clock_gettime, time.CLOCK_BOOTTIME)
 
 
 def key(settings: Peers) -> KeyFacts:
-    """What this host signs with. UserError if there is nothing of use."""
+    """Returns the keyring that this host signs with, and its file. UserError if the file can't be used."""
     keyring = keyring_of(settings)
     return KeyFacts(settings.key_file, keyring, os.stat(settings.key_file).st_uid if keyring.keys else ROOT)
 

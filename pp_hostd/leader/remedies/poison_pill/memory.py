@@ -1,5 +1,5 @@
-"""What a term remembers of a node that it condemns, and how that changes: by what its steps found, by what the watch
-shows, by who has acknowledged."""
+"""A term's memory of a node that it condemns, and how that changes: by what its steps found, by what the watch shows,
+by who has acknowledged."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _inspected(pill: PillMemory, before: Inspection | None, inspection: Inspecti
     promise = promise_in(record)
     covers = inspection.node is not None and not overtaken(inspection.node.node)
     if promise is not None and promise != pill.promise and covers:
-        # What binds the host has changed: who acknowledged it counts for that one alone.
+        # Another promise binds the host now: acknowledgements count for the earlier promise alone.
         pill = replace(pill, promise=promise, tokens={}, t0_at=None)
     committed = isinstance(record, Committed) and record.id == pill.id
     committed_at = (inspection.ended_at if pill.committed_at is None else pill.committed_at) if committed else None

@@ -72,7 +72,7 @@ def request_over(view: View) -> NextAction | None:
 
 
 def awaited_return(view: View) -> str:
-    """What such a request waits for; empty if there is none."""
+    """Returns the event that a repeated request waits for; empty if there is no such request."""
     machine, seen = view.machine, view.seen
     if machine is None or seen is None or not (seen.requested_again and isinstance(machine.condemnation, Requested)):
         return ""

@@ -127,7 +127,7 @@ def _host(host: Fields, own_key: str) -> BareMetalHost:
 
 
 def parse_request(text: object) -> PowerRequest | Unreadable:
-    """What stands under our key. What we did not write ourselves is unreadable."""
+    """Returns the request under our key. A text that we did not write ourselves is unreadable."""
     return read("its power-off request", lambda source: _request(document(source, MAX_RECORD_CHARACTERS)), text)
 
 
@@ -279,8 +279,8 @@ class LookAtHost:
 
 
 def left_behind(observed: Observed, known: Iterable[Target]) -> Iterator[Target]:
-    """Hosts that our request keeps off, and that nothing else leads to: nobody requests the machine any more, or it
-    is gone. Whoever led before, none may stay off."""
+    """Yields the hosts that our request keeps off, and that nothing else leads to: nobody requests the machine any
+    more, or the machine is gone. No host may stay off, whichever leader has switched it off."""
     hosts = observed.part(HostsSeen)
     if not hosts.held:
         return

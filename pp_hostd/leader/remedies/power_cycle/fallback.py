@@ -14,7 +14,7 @@ from pp_hostd.leader.remedies.power_cycle.trouble import host_trouble, unfit, wi
 
 
 def relieved(view: View, valves: Valves, next_action: NextAction) -> NextAction | None:
-    """What is done in place of this next action of another remedy. None if that remedy may go on."""
+    """Returns the action in place of this next action of another remedy. None if that remedy may go on."""
     return _fallen_back(view, valves, next_action) if _is_stuck(view, next_action) else None
 
 

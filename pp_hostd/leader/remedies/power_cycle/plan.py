@@ -35,7 +35,7 @@ from pp_hostd.model.record import Unreadable
 
 _READY = "back with a Ready Node"
 OFF, ON = "the host is off", "the host is back"
-"""What is awaited."""
+"""The awaited events."""
 
 
 def power_cycled(view: View, valves: Valves) -> NextAction | None:
@@ -95,7 +95,7 @@ def _is_deleted(view: View) -> bool:
 
 
 def awaited(view: View) -> str:
-    """What may never come; empty if nothing is awaited."""
+    """Returns the awaited event, which may never come; empty if none."""
     host = host_seen(view)
     if view.condemned is not None:
         return ""
@@ -115,7 +115,7 @@ def own_backup(view: View) -> Backup | None:
 
 
 def _kept_off_by_others(host: BareMetalHost) -> str:
-    """Who wants it to be off, or nothing: no time counts against the host then."""
+    """Returns why others keep the host off, while no time counts against the host; empty if they do not."""
     if host.powered_on is True or (host.online and not host.others):
         return ""
     return f"it is kept off by {', '.join(host.others)}" if host.others else "it is meant to be off (spec.online)"

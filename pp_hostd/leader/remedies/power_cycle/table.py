@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Action(enum.Enum):
-    """What the document calls the controller's action."""
+    """The controller's actions, in the words of the document."""
 
     NOTHING = "nothing"
     SWITCH_OFF = "add the reboot annotation"
@@ -54,6 +54,6 @@ TABLE: Mapping[tuple[int, int, int, int], tuple[Action, str]] = {
 
 
 def action(situation: Situation) -> tuple[Action, str]:
-    """What the table says, and why."""
+    """Returns the table's action in this situation, and the reason."""
     node, requested, powered_on, kept_off = situation
     return TABLE[node, requested, powered_on, kept_off]

@@ -70,7 +70,8 @@ class RemediationObjects(Requester):
         return definitions()
 
     def roles(self, granted: bool) -> list[Json]:
-        """What health checks need to make our objects of our templates. Their own roles gather it by these labels."""
+        """Returns the ClusterRole that health checks need to make our objects of our templates. Their own ClusterRoles
+        aggregate it by these labels. It has no rules if it is not `granted`."""
         kinds = (POISON_PILL_REMEDIATIONS, PROPOSED_REMEDIATIONS) if granted else ()
         rules = [
             each for kind in kinds for each in (rule(template_of(kind), READ), rule(kind, f"{READ} create delete"))

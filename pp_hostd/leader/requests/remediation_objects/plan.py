@@ -118,7 +118,7 @@ def remediations(
     remedies: Sequence[Remedy],
     now: float,
 ) -> Iterator[tuple[NextAction | None, NodeMemory]]:
-    """What is next for every object, and what is remembered of it; `next_actions` are those of the machines."""
+    """Yields the next action for every object, and its memory; `next_actions` are those of the machines."""
     told: Mapping[str, NextAction] = {next_action.machine_key: next_action for next_action in next_actions}
     electorates = Electorates(observed.roster)
     for key, found in sorted(observed.part(RemediationsSeen).seen.items()):
@@ -170,7 +170,7 @@ def _trouble(wanted: _Wanted) -> str:
 
 
 def _turn(wanted: _Wanted) -> str:
-    """Who has the machine remedied already; empty if none."""
+    """Returns why this object waits: the owner's wish, or an earlier request for the machine; empty if none."""
     if wanted.is_ours:
         return ""
     wish = unwanted(wanted.view)
@@ -211,7 +211,8 @@ def _run(wanted: _Wanted, strategy: Strategy) -> NextAction:
 
 
 def _under_way(wanted: _Wanted, strategy: Strategy) -> NextAction:
-    """What the other flow says, and whether that takes longer than this object allows."""
+    """Passes on the sentence of the machine's own next action; refuses if that action does, or takes longer than this
+    object allows."""
     again = _told_health_check(wanted, Remediated.AWAITED, "is remedied again")
     if again is not None:
         return again
