@@ -26,13 +26,15 @@ _Key = tuple[str, str, str]
 
 @frozen
 class _Followed:
-    """A course as it is now; the times are when this stage, and all of it, began, and when it was last told."""
+    """A course as it is now; the times are when this stage, and all of it, began, and when `told`, the last sentence
+    about it, was told."""
 
     next_action: NextAction
     since_at: float
     since_wallclock: datetime
     began_at: float
     told_at: float
+    told: str
 
 
 class ProgressEvents:
@@ -94,25 +96,26 @@ class ProgressEvents:
         now = self._clock()
         if before is not None and before.next_action.stage is next_action.stage:
             news = self._is_news(next_action, before, now)
-            told_at = now if news else before.told_at
-            self._followed[key] = replace(before, next_action=next_action, told_at=told_at)
+            self._followed[key] = replace(before, next_action=next_action)
+            if news:
+                self._followed[key] = replace(before, next_action=next_action, told_at=now, told=next_action.sentence)
         else:
             news = True
             if before is not None:
                 self._stage_seconds[before.next_action.stage] += now - before.since_at
             began_at = now if before is None else before.began_at
-            self._followed[key] = _Followed(next_action, now, self._wallclock(), began_at, now)
+            self._followed[key] = _Followed(next_action, now, self._wallclock(), began_at, now, next_action.sentence)
         if news:
             self._say(next_action, next_action.stage.value, next_action.sentence, observed)
 
     def _is_news(self, next_action: NextAction, before: _Followed, now: float) -> bool:
-        """Tells whether to report it: a write, a refusal, or another sentence if the last report is TELL_AGAIN_SECONDS
-        old. A step that keeps failing is one refusal."""
+        """Tells whether to report it: a write, a refusal, or another sentence than the one that was reported at least
+        TELL_AGAIN_SECONDS ago. A step that keeps failing is one refusal."""
+        changed = next_action.sentence != before.told
         if next_action.refused and before.next_action.refused:
-            return next_action.sentence != before.next_action.sentence
+            return changed
         if _writes(next_action) not in (None, _writes(before.next_action)):
             return True
-        changed = next_action.sentence != before.next_action.sentence
         return changed and (next_action.refused or now >= before.told_at + TELL_AGAIN_SECONDS)
 
     def _finish(self, followed: _Followed, observed: Observed) -> None:

@@ -13,13 +13,13 @@ from pp_hostd.agent.senses import AgentSenses
 from pp_hostd.agent.witness import Unread, Witness
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.kubeconfig import load
-from pp_hostd.kube.resources import NODES
+from pp_hostd.kube.resources import CONFIG_MAPS, NAMESPACES, NODES
 from pp_hostd.model.control import Maintenance, parse_control
-from pp_hostd.model.keys import MAINTENANCE
+from pp_hostd.model.keys import CONTROL, MAINTENANCE, NAMESPACE
 from pp_hostd.model.settings import Settings
 from pp_hostd.peers.message import MachineReference
 from pp_hostd.service.journal import Journal
-from tests.agent.objects import SINCE
+from tests.agent.objects import SINCE, until
 from tests.harness.cluster import write_kubeconfig
 from tests.harness.embedded import EmbeddedCluster
 from tests.harness.pki import CertificateAuthority
@@ -81,6 +81,25 @@ def test_in_an_outage_reads_for_peers_rest_and_the_host_s_own_go_on(tmp_path: Pa
         loop.run_until_complete(story())
     finally:
         loop.close()
+
+
+async def test_an_order_for_all_hosts_that_is_not_obeyed_is_a_trouble_of_the_agent_s() -> None:
+    with EmbeddedCluster.start() as cluster:
+        kubeconfig = str(cluster.kubeconfig())
+        client = ApiClient(load(kubeconfig), deadline_seconds=5)
+        await client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
+        await client.create(
+            CONFIG_MAPS, {"metadata": {"name": CONTROL}, "data": {MAINTENANCE: "garbage"}}, namespace=NAMESPACE
+        )
+        cluster_access = access(kubeconfig)
+        cluster_access.connect()
+
+        def told() -> bool:
+            return any("it is not obeyed" in sentence for sentence in cluster_access.troubles())
+
+        await until(told, "the refusal is told")
+        await cluster_access.close()
+        client.close()
 
 
 def test_an_order_for_all_hosts_that_is_longer_than_a_day_is_refused() -> None:

@@ -264,7 +264,7 @@ class ClusterAccess:
             return [self.trouble]
         expiry = "" if self._expiry is None else self._expiry.sentence
         credentials = self.client.trouble, self._following.trouble, self._renewing.trouble, expiry
-        found = (*credentials, self._condemned.trouble, self._roster.trouble)
+        found = (*credentials, self._condemned.trouble, self._roster.trouble, self._order_trouble)
         return [sentence for sentence in found if sentence]
 
     @property
