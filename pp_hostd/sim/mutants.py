@@ -295,10 +295,10 @@ MUTANTS_OF_LEADER = (
         ),
         (
             "leader.remedies.poison_pill.memory:sighted",
-            "pill.unbroken_since == seen.stretch",
+            "pill.unbroken_since == seen.unbroken_since",
             "getattr(seen.machine.condemnation, 'id', 0) == pill.id",
         ),
-        ("leader.remedies.poison_pill.memory:unbroken", "pill.stated == stretch", "True"),
+        ("leader.remedies.poison_pill.memory:unbroken", "pill.stated == unbroken_since", "True"),
     ),
     mutant(
         "a leader acts without a valid Lease",

@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Callable
 
 from pp_hostd.kube.client import ApiClient
-from pp_hostd.kube.outcome import ApiError, is_missing, is_unserved
+from pp_hostd.kube.outcome import ApiError, is_missing
 from pp_hostd.kube.resources import CONFIG_MAPS, MACHINES, NODES
+from pp_hostd.kube.served import ServedVersion
 from pp_hostd.model.evidence import Read
 from pp_hostd.model.keys import NAMESPACE, backup_name
 from pp_hostd.model.machine import Machine, machine_of_node, parse_machine
@@ -26,7 +27,7 @@ class MachineReader:
         self.clock = clock
         self._client = client
         self._machines = machines
-        self._versions = MACHINES[machines]
+        self._version = ServedVersion(MACHINES[machines])
 
     async def read(self, machine_key: str, deadline_seconds: float, *, may_rest: bool = False) -> Read:
         """The machine that rosters and peers call so. Nothing is raised."""
@@ -50,7 +51,7 @@ class MachineReader:
 
     async def _machine(self, machine_key: str, deadline_seconds: float, may_rest: bool) -> Machine | Unreadable:
         namespace, _, name = machine_key.rpartition("/")
-        resource = self._versions[0]
+        resource = self._version.first
         if resource.namespaced != bool(namespace):
             return Unreadable("its name", f"it is not that of a {resource.kind}, and api.machines is {self._machines}")
         try:
@@ -63,9 +64,7 @@ class MachineReader:
                 every_server=True,
             )
         except ApiError as error:
-            # Costs one read for each time that a cluster changes its versions; of several at once the first turns.
-            if is_unserved(error) and resource is self._versions[0]:
-                self._versions = (*self._versions[1:], resource)
+            self._version.note(error, resource)  # costs one read for each time that a cluster changes its versions
             raise
         machine = parse_machine(found)
         if isinstance(machine, Unreadable):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from typing import Any, Callable, Protocol
 
-from pp_hostd.kube.outcome import ApiError, is_unserved
 from pp_hostd.kube.resources import CLUSTERS, MACHINES, NODES, Resource
+from pp_hostd.kube.served import ServedVersion
 
 Json = dict[str, Any]
 
@@ -58,36 +57,24 @@ class Served:
 
     def __init__(self, api: Api, versions: tuple[Resource, ...]) -> None:
         self._api = api
-        self._versions = versions
+        self._version = ServedVersion(versions)
 
-    async def get(self, machine_key: str) -> Json:
+    async def get(self, key: str) -> Json:
         """By a linearizable read."""
-        namespace, name = _parts(machine_key)
-        return await self._served(lambda kind: self._api.get(kind, name, namespace=namespace))
+        namespace, name = _parts(key)
+        return await self._version.exchange(lambda kind: self._api.get(kind, name, namespace=namespace))
 
-    async def patch(self, machine_key: str, patch: Json, subresource: str | None = None) -> Json:
-        namespace, name = _parts(machine_key)
-        return await self._served(
+    async def patch(self, key: str, patch: Json, subresource: str | None = None) -> Json:
+        namespace, name = _parts(key)
+        return await self._version.exchange(
             lambda kind: self._api.patch(kind, name, patch, namespace=namespace, subresource=subresource)
         )
 
-    async def delete(self, machine_key: str, uid: str, resource_version: str) -> Json:
-        namespace, name = _parts(machine_key)
-        return await self._served(
+    async def delete(self, key: str, uid: str, resource_version: str) -> Json:
+        namespace, name = _parts(key)
+        return await self._version.exchange(
             lambda kind: self._api.delete(kind, name, namespace=namespace, uid=uid, resource_version=resource_version)
         )
-
-    async def _served(self, exchange: Callable[[Resource], Awaitable[Json]]) -> Json:
-        """The exchange, in the version that was served last; where none is served there, in the next one."""
-        for kind in self._versions[:-1]:
-            try:
-                return await exchange(kind)
-            except ApiError as error:
-                if not is_unserved(error):
-                    raise
-                if kind is self._versions[0]:  # of several exchanges at once the first turns
-                    self._versions = (*self._versions[1:], kind)
-        return await exchange(self._versions[0])
 
 
 class ServedKinds:
@@ -114,9 +101,9 @@ class ServedMachines(Served):
     @property
     def are_nodes(self) -> bool:
         """Whether the Nodes themselves are the machines."""
-        return self._versions[0] is NODES
+        return self._version.first is NODES
 
 
-def _parts(machine_key: str) -> tuple[str | None, str]:
-    namespace, _, name = machine_key.rpartition("/")
+def _parts(key: str) -> tuple[str | None, str]:
+    namespace, _, name = key.rpartition("/")
     return namespace or None, name

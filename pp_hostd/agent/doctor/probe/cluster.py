@@ -24,9 +24,10 @@ from pp_hostd.errors import UserError
 from pp_hostd.kube.certificate import Certificate, expiry
 from pp_hostd.kube.client import MERGE_PATCH, ApiClient, Json
 from pp_hostd.kube.kubeconfig import Kubeconfig, Material, load
-from pp_hostd.kube.outcome import ApiError, Outcome, is_missing, is_unserved
+from pp_hostd.kube.outcome import ApiError, Outcome, is_missing
 from pp_hostd.kube.renewing import RENEWED
 from pp_hostd.kube.resources import CONFIG_MAPS, MACHINES, NODES, Resource
+from pp_hostd.kube.served import ServedVersion
 from pp_hostd.model.endpoint import Endpoint, parse_endpoint
 from pp_hostd.model.keys import AGENT, CONDEMNED, CONTROL, NAMESPACE, ROSTER
 from pp_hostd.model.machine import machine_of_node
@@ -51,6 +52,7 @@ class Calls:
         self.attempts: list[Attempt] = []
         self.roster: Json | None = None
         self._client, self._machines, self._node = client, machines, node
+        self._version = ServedVersion(MACHINES[machines])
         self._unreachable = ""
 
     async def make(self) -> None:
@@ -89,13 +91,13 @@ class Calls:
         if isinstance(machine_key, Unreadable) or not machine_key:
             raise LookupError(str(machine_key) or "the Node that names it could not be read")
         namespace, _, name = machine_key.rpartition("/")
-        return await self._of_any_version(lambda kind: self._client.get(kind, name, namespace=namespace or None))
+        return await self._version.exchange(lambda kind: self._client.get(kind, name, namespace=namespace or None))
 
     async def _list_condemned(self) -> object:
-        return await self._of_any_version(lambda kind: self._client.page(kind, label_selector=CONDEMNED, limit=1))
+        return await self._version.exchange(lambda kind: self._client.page(kind, label_selector=CONDEMNED, limit=1))
 
     async def _watch_condemned(self) -> None:
-        await self._of_any_version(lambda kind: self._watch(kind, None, {"labelSelector": CONDEMNED}))
+        await self._version.exchange(lambda kind: self._watch(kind, None, {"labelSelector": CONDEMNED}))
 
     async def _list_roster(self) -> None:
         selector = f"metadata.name={ROSTER}"
@@ -133,16 +135,6 @@ class Calls:
                 node = await self._read_node()
             else:
                 return
-
-    async def _of_any_version(self, call: Callable[[Resource], Awaitable[T]]) -> T:
-        *newer, oldest = MACHINES[self._machines]
-        for kind in newer:
-            try:
-                return await call(kind)
-            except ApiError as error:
-                if not is_unserved(error):
-                    raise
-        return await call(oldest)
 
 
 CONNECT_SECONDS = 4.0
