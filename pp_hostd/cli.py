@@ -61,7 +61,7 @@ def _run(prog: str) -> int:
     except OSError as error:  # a file that can't be read is a UserError; this is about our own output
         print(f"{prog}: the output can't be written: {error.strerror}", file=sys.stderr)
         code = EXIT_UNWRITABLE
-    # What is still buffered has nowhere to go, and the interpreter would complain about that on its way out.
+    # Buffered output has nowhere to go any more, and the interpreter would complain about that on its way out.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return code
 
@@ -80,7 +80,7 @@ def _answer(prog: str) -> int:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """Whoever mistyped a command wants to see which there are."""
+        """Prints the help too: a person who mistyped a command wants to see which commands there are."""
         self.print_help(sys.stderr)
         self.exit(EXIT_USER_ERROR, f"\n{self.prog}: {message}\n")
 

@@ -275,7 +275,7 @@ def _read(file: str, problems: list[Problem]) -> Iterator[tuple[str, Any, Source
 
 
 def _entries(values: dict[str, Any]) -> Iterator[tuple[KeyPath, Any]]:
-    """What must be a setting: each key of a known table, and whatever else stands outside of those."""
+    """Yields each entry that must be a setting: each key of a known table, and each other entry at the top."""
     for table, content in values.items():
         if table in TABLES and isinstance(content, dict):
             for name, value in content.items():
@@ -326,7 +326,7 @@ def _settings(values: dict[str, Any]) -> Settings:
 
 
 def _contradictions(settings: Settings, sources: dict[str, Source], problems: list[Problem]) -> Iterator[Problem]:
-    """What timing.py objects to, save where the values are in doubt because of another error."""
+    """Yields the objections of timing.py, save where another error leaves the values in doubt."""
     # A problem without a key is a file that could not be read: it may set anything.
     doubted = {problem.nearest or problem.key for problem in problems}
     for broken in timing.broken(settings):

@@ -81,7 +81,7 @@ def page_of_settings() -> str:
 
 
 def completion(prog: str) -> str:
-    """What bash sources when somebody completes the program's first word."""
+    """Returns the script that bash sources when somebody first completes a word after the program's name."""
     everything = list(commands(prog))
     words = "\n".join(f'        "{path}") words="{" ".join(_words(parser))}" ;;' for path, parser in everything)
     paths = " | ".join(f'"{path}"' for path, _ in everything[1:])

@@ -64,7 +64,7 @@ def dead_seconds(settings: Settings) -> float:
 
 
 def computed_wait_seconds(settings: Settings) -> float:
-    """What the leader must wait at least (rule 11)."""
+    """Returns the seconds that the leader must wait at least (rule 11)."""
     return dead_seconds(settings) + settings.leader.margin_seconds
 
 
@@ -185,7 +185,7 @@ def _contradiction(inequality: Inequality, settings: Settings) -> Contradiction:
 
 @frozen
 class Timeline:
-    """What the settings promise about a host that fails just after its last proof began, in seconds from there."""
+    """The promise of the settings about a host that fails just after its last proof began, in seconds from there."""
 
     next_read_seconds: float
     noticed_seconds: float
@@ -215,7 +215,7 @@ class Timeline:
         ]
 
     def outage(self) -> str:
-        """What the settings promise when the control plane is what failed."""
+        """Returns the promise of the settings for a failure of the control plane."""
         return (
             "nobody is reset, however long it lasts: no proof gets older than "
             f"{self.oldest_proof_in_outage_seconds:g} s, and a host gives up at {self.unfed_seconds:g} s"

@@ -50,7 +50,7 @@ class Action:
 
 @frozen
 class Rule:
-    """What some users and groups may do; `*` stands for everything, no names at all for every object."""
+    """Rights of some users and groups; `*` stands for every verb, API group or resource; no names: every object."""
 
     users: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class Rule:
 
 
 def node_may(node: str, action: Action) -> tuple[bool, str]:
-    """Whether the node node_may, and if not, why."""
+    """Tells whether the node may do this; if not, also why."""
     reads, writes = action.verb in ("get", "list", "watch"), action.verb in ("create", "update", "patch")
     selected = action.field_selector.split(",")
     if (action.group, action.resource) == ("", "nodes"):
@@ -107,7 +107,7 @@ class Access:
         self._rules = rules
 
     def user(self, authorization: str, certificate: Mapping[str, Any] | None) -> User:
-        """Who that is, by the certificate or else by the token; an unknown token is refused."""
+        """Returns the user, by the certificate or else by the token; refuses an unknown token."""
         if certificate:
             subject = [pair for part in certificate["subject"] for pair in part]
             groups = tuple(value for key, value in subject if key == "organizationName")

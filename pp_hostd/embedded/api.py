@@ -55,7 +55,7 @@ def truth(parameters: Parameters, name: str) -> bool:
 def body_of(content_type: str, wanted: str, raw: bytes) -> Any:
     """A JSON body_of of the type that is wanted. Without a type it counts as plain JSON."""
     if (content_type or JSON).partition(";")[0].strip().lower() != wanted:
-        message = f"the body_of of the request was in an unknown format - accepted media types include: {wanted}"
+        message = f"the body of the request was in an unknown format - accepted media types include: {wanted}"
         raise StatusError(415, "UnsupportedMediaType", message)
     return _parsed(raw)
 
@@ -64,14 +64,14 @@ def _parsed(raw: bytes) -> Any:
     try:
         return json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise bad_request(f"the body_of of the request is not JSON: {error}") from None
+        raise bad_request(f"the body of the request is not JSON: {error}") from None
 
 
 def delete_options(parameters: Parameters, raw: bytes) -> DeleteOptions:
-    """The options of a deletion: from the body_of, or else from the query_of string."""
+    """The options of a deletion: from the body, or else from the query string."""
     read = _parsed(raw or b"{}")
     if not isinstance(read, dict) or read.get("kind", "DeleteOptions") != "DeleteOptions":
-        raise bad_request("the body_of of a deletion must be DeleteOptions")
+        raise bad_request("the body of a deletion must be DeleteOptions")
     conditions = read.get("preconditions") or {}
     grace = read.get("gracePeriodSeconds", number(parameters, "gracePeriodSeconds"))
     policy = read.get("propagationPolicy", parameters.get("propagationPolicy"))
@@ -91,7 +91,7 @@ _BUILT_IN_GROUPS = {kind.resource.group for kind in KINDS.values() if not kind.c
 
 @frozen
 class Route:
-    """What a path under /api or /apis means; the kind is None where nothing is served."""
+    """The meaning of a path under /api or /apis; the kind is None where the API serves nothing."""
 
     group: str
     version: str

@@ -1,11 +1,11 @@
-"""What a cluster's garbage collector does after a deletion: collect dependents, or orphan them, then let go.
+"""A cluster's garbage collector after a deletion: it deletes dependents, or orphans them, then releases the owner.
 
-On a real cluster the controller-manager does this, some time later. Here it is a call that whoever holds the store
-makes when it likes, through the store's own methods.
+On a real cluster the controller-manager does this, some time later. Here the holder of the store calls
+`collect_garbage` at any time; that works through the store's own methods.
 
-An object whose owners are all gone, or wait for it to go (foreground deletion), is deleted; while one of several owners
-stays, it only loses the references to the others; so it does to an owner that orphans. Owners of kinds that are not
-served here, such as a Pod's StatefulSet, count as staying.
+An object whose owners are all gone, or wait for it to go (foreground deletion), is deleted. While one of several owners
+stays, the object only loses the references to the others. It also loses the reference to an owner that orphans. Owners
+of kinds that are not served here, such as a Pod's StatefulSet, count as staying.
 """
 
 from __future__ import annotations

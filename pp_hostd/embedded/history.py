@@ -48,7 +48,7 @@ class Version:
 
 
 class Event(NamedTuple):
-    """What a watcher sees: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, and the object as text."""
+    """An event as a watcher sees it: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, and the object as text."""
 
     type: str
     text: str
@@ -129,7 +129,7 @@ class Subscription:
         self._limit += len(self._events)
 
     def select(self, change: Change) -> Event | None:
-        """What this watcher sees of a change, if anything."""
+        """Returns the event that this watcher sees of a change; None if it sees none."""
         if change.revision <= self._after or (self._namespace and change.key.namespace != self._namespace):
             return None
         return change.event(self._selector)

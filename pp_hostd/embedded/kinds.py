@@ -1,4 +1,4 @@
-"""What the API serves, and where its kinds differ: content, subresources, generation, updates, selectable fields.
+"""The kinds that the API serves, and where they differ: content, subresources, generation, updates, selectable fields.
 
 Custom resources are served as if their definitions were installed, with the status subresource and without schemas.
 """
@@ -63,7 +63,7 @@ class Kind:
 
     @cached_property
     def field_labels(self) -> list[str]:
-        """What a field selector may name."""
+        """The labels that a field selector may name."""
         own = ["metadata.name", "metadata.namespace"] if self.resource.namespaced else ["metadata.name"]
         return [*own, *self.selectable]
 
@@ -74,7 +74,7 @@ class Kind:
 
 
 def at(obj: Any, path: str) -> Any:
-    """What lies under a path of keys; None where there is nothing."""
+    """Returns the value under a path of keys; None where there is none."""
     for key in path.split("."):
         obj = obj.get(key) if isinstance(obj, dict) else None
     return obj

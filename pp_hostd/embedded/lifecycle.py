@@ -1,4 +1,4 @@
-"""What the API itself writes into objects when they are created, changed and deleted, per kind as the real one does."""
+"""The API's own writes into objects that are created, changed and deleted, per kind as the real API makes them."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _desired(obj: Object) -> Object:
 
 @frozen
 class DeleteOptions:
-    """What a deletion demands and how it is carried out."""
+    """The preconditions of a deletion, and how the API carries it out."""
 
     uid: str | None = None
     resource_version: str | None = None
@@ -110,7 +110,7 @@ def marked(kind: Kind, old: Object, options: DeleteOptions, now: float) -> Objec
 
 def _finalizers(kind: Kind, present: list[str], policy: str | None) -> list[str]:
     if policy is None and kind.resource == JOBS:
-        policy = "Orphan"  # what a deletion in version v1 of that group has always meant
+        policy = "Orphan"  # a deletion in version v1 of that group has always meant this
     if policy is None:
         return present
     kept = [name for name in present if name not in ("orphan", "foregroundDeletion")]

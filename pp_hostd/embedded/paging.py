@@ -25,7 +25,7 @@ _CONTINUE_TOO_OLD = (
 
 @frozen
 class Query:
-    """What a list or a watch asks for; an empty namespace stands for all. Watches take no notice of the last three."""
+    """The parameters of a list or a watch; an empty namespace stands for all. Watches ignore the last three."""
 
     namespace: str = ""
     label_selector: str = ""

@@ -76,7 +76,7 @@ class TlsProtocol(asyncio.Protocol):
 
 
 def tls_context(cert: str, key: str, client_ca: str) -> ssl.SSLContext:
-    """What the server presents, and whom it trusts: clients have a certificate of that authority, or none."""
+    """Returns the context by which the server shows its certificate; clients show one of that authority, or none."""
     tls_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls_context.verify_mode = ssl.CERT_OPTIONAL
     try:
@@ -214,7 +214,7 @@ class Connection(TlsProtocol):
             self._refuse(error.error_status_hint, "BadRequest", str(error))
 
     def pause_writing(self) -> None:
-        self.transport.pause_reading()  # whoever does not take answers gets no more of them
+        self.transport.pause_reading()  # a client that does not take answers gets no more of them
         if self._watching:
             self._watching.paused = True
 

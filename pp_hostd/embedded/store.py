@@ -1,8 +1,8 @@
 """The API without a network: Kubernetes' semantics over objects in memory, synchronous, with no clock of its own.
 
-Whoever holds a store calls its methods; each returns what the API would answer or raises a StatusError. Time and uids
-come from outside, so the same calls give the same results. Objects are kept as text: what goes in and what comes out
-is the caller's own, never the store's.
+The holder of a store calls its methods; each returns what the API would answer or raises a StatusError. Time and uids
+come from outside, so the same calls give the same results. Objects are kept as text: an object that goes in or comes
+out is the caller's own, never the store's.
 
 Not here, because on a real cluster other programs do it: garbage collection (see `garbage`), the emptying of
 namespaces, scheduling, kubelets. Not here at all: dry runs of anything but patches, server-side apply, field ownership,
@@ -159,7 +159,7 @@ class Store:
         return table.watch(selector, query.namespace, int(version or 0), self.revision, wake)
 
     def bookmark(self, resource: Resource) -> Event:
-        """What tells a watcher that has taken everything how far it has come."""
+        """Returns the event that tells a watcher which has taken everything how far it has come."""
         empty = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": {}}
         return Event("BOOKMARK", to_text(empty, self.revision))
 
@@ -170,7 +170,7 @@ class Store:
             table.history.forget(revision)
 
     def saved(self) -> Saved:
-        """What an etcd snapshot holds."""
+        """Returns the content of an etcd snapshot."""
         return {resource: dict(table.rows) for resource, table in self._tables.items()}
 
     def restore(self, saved: Saved) -> None:

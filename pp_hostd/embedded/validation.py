@@ -124,7 +124,7 @@ _STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
 
 
 def type_fault(kind: Kind, obj: Object) -> str:
-    """What keeps the object from being read as one of its kind; empty if none."""
+    """Returns the reason why the object can't be read as one of its kind; empty if it can."""
     for section, shapes in kind.sections.items():
         values = obj.get(section) or {} if section else obj
         for key, shape in shapes.items():
@@ -221,7 +221,7 @@ def _check_kind(kind: Kind, obj: Object) -> None:
 
 
 def check_merged(kind: Kind, merged: Object) -> None:
-    """What a patch makes must still be of the same kind, and readable."""
+    """Refuses a patch whose result is no longer of the same kind, or not readable."""
     resource = kind.resource
     fault = type_fault(kind, merged)
     if (merged.get("kind"), merged.get("apiVersion")) != (resource.kind, resource.api_version):

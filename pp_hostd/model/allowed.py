@@ -1,4 +1,4 @@
-"""What a setting may be: for each kind, which TOML values are taken, and how a sentence tells so."""
+"""The values that a setting may have: for each kind, which TOML values are taken, and how a sentence names them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Accepted = TypeVar("Accepted", covariant=True)
 
 
 class Allowed(Protocol[Accepted]):
-    """What a setting may be. Its `str` completes the sentence "must be ..."."""
+    """The values that a setting may have. Their `str` completes the sentence "must be ..."."""
 
     def accept(self, value: object) -> Accepted | None:
         """The setting's value for a TOML value, or None if that is not allowed."""

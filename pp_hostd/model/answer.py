@@ -1,4 +1,4 @@
-"""What a peer answers about a machine: the body of the peer port's reply. Signing is the peer protocol's matter."""
+"""A peer's answer about a machine: the body of the peer port's reply. Signing is the peer protocol's matter."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pp_hostd.model.record import MAX_RECORD_CHARACTERS, NAME, OPAQUE, SUBJECT, 
 
 
 class Health(enum.Enum):
-    """What the peer's own linearizable read, or its memory, says (rules 1, 3, 4)."""
+    """The finding of the peer's own linearizable read, or of its memory (rules 1, 3, 4)."""
 
     HEALTHY = "healthy"
     UNHEALTHY = "unhealthy"
@@ -51,7 +51,7 @@ class Answer:
 
 
 def parse_answer(body: object) -> Answer | Unreadable:
-    """What the body of a peer's reply says."""
+    """Returns the answer in the body of a peer's reply."""
     return read("the peer's answer", _answer, body)
 
 

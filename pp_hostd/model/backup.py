@@ -27,12 +27,13 @@ from pp_hostd.model.record import (
 )
 
 _KUBERNETES_TAINT = "node.kubernetes.io/"
-"""What Kubernetes derives from status and cordon, and `out-of-service`, which detaches even a live Node's volumes."""
+"""Begins the taints that are not restored: those that Kubernetes derives from status and cordon, and `out-of-service`,
+which detaches even a live Node's volumes."""
 
 
 @frozen
 class Backup:
-    """What is restored; `uid` is the deleted Node's, `id` that of the condemnation it was deleted for."""
+    """The parts of a Node to restore; `uid` is the deleted Node's, `id` that of the condemnation it was deleted for."""
 
     name: str
     uid: str

@@ -89,7 +89,7 @@ def last_id(condemnation: Condemnation | Unreadable) -> int:
 
 
 def parse_condemnation(metadata: object) -> Condemnation | Unreadable:
-    """What the metadata of a Machine (or Node) says."""
+    """Returns the condemnation in the metadata of a Machine (or Node)."""
     return read("the condemnation", _condemnation, metadata)
 
 
@@ -125,7 +125,7 @@ class Confirmation:
 
 
 def parse_confirmation(text: object) -> Confirmation | Unreadable:
-    """What the annotation says."""
+    """Returns the confirmation in the annotation's text."""
     return read("the confirmation", _confirmation, text)
 
 

@@ -1,4 +1,4 @@
-"""What a person has ordered for the whole cluster: the ConfigMap `control`."""
+"""A person's orders for the whole cluster: the ConfigMap `control`."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Control:
 
 
 def parse_control(data: object) -> Control:
-    """What the ConfigMap's data says; no data is no order."""
+    """Returns the orders in the ConfigMap's data; no data is no order."""
     pause, maintenance = read("the pause", _pause, data), read("the maintenance", _maintenance, data)
     return Control(pause, maintenance, read("the grant of more remediations", _grant, data))
 

@@ -57,7 +57,7 @@ Evidence = Union[Read, PeerAnswered, WatchedCondemned, LinkChanged]
 
 @frozen
 class HostContext:
-    """What the host knows beside its Node. `electorate` holds the nodes of the newest roster; without one,
+    """The host's knowledge beside its Node. `electorate` holds the nodes of the newest roster; without one,
     `roster_trouble` says why. `machine` is what its own last good read found. `opened_by` is who ordered, by hand, that
     the gate be opened. `powering_off`: the system shuts down to be off, and nobody else will feed the watchdog."""
 

@@ -20,7 +20,7 @@ class ServerFacts:
 
 @frozen
 class GateFacts:
-    """What was found on the host: `starts` names what starts an API server or etcd here, empty if nothing does."""
+    """The facts found on the host: `starts` names the file or unit that starts an API server or etcd; empty if none."""
 
     starts: str = ""
     servers: tuple[ServerFacts, ...] = ()

@@ -13,7 +13,7 @@ from pp_hostd.model.answer import Answer, Health
 
 
 class Said(enum.Enum):
-    """What a peer's answer weighs. Silence is no answer: it counts for nothing, and ends no round early."""
+    """The weight of a peer's answer. Silence is no answer: it counts for nothing, and ends no round early."""
 
     HEALTHY = "healthy"
     UNHEALTHY = "unhealthy"
@@ -32,8 +32,8 @@ class Reply:
 
 @frozen
 class Inquiry:
-    """`asked` holds every peer asked so far, in order; the last `in_round` of them in this round, which is yet to begin
-    while there are none. Who was silent and is asked again is there once, in the later round."""
+    """`asked` holds every peer asked so far, in order: the last `in_round` of them in this round. While `in_round` is
+    0, the round is yet to begin. A peer that was silent and is asked again is there once, in the later round."""
 
     started_at: float
     seed: int
@@ -53,7 +53,7 @@ class Inquiry:
 
     @property
     def awaited(self) -> tuple[str, ...]:
-        """Who was asked in this round and has not answered."""
+        """The peers that were asked in this round and have not answered."""
         heard = self.heard
         return tuple(peer for peer in self.asked_in_round if peer not in heard)
 

@@ -1,4 +1,4 @@
-"""What the active leader says of itself and its work: the ConfigMap `leader`, for `pp-leader status` and its like."""
+"""The active leader's report on itself and its work: the ConfigMap `leader`, for `pp-leader status` and its like."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_HISTORY = 200
 
 @frozen
 class CourseTold:
-    """What is done about one node; the times are for people."""
+    """The leader's course of action for one node; the times are for people."""
 
     node: str
     machine: str

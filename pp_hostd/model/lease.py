@@ -71,7 +71,7 @@ def unheld_spec(duration_seconds: float) -> dict[str, Any]:
 
 
 def taken_spec(lease: Lease, identity: str, duration_seconds: float, wallclock: datetime) -> dict[str, Any]:
-    """What changes in the spec when this candidate becomes the holder."""
+    """Returns the changes to the spec that make this candidate the holder."""
     renewed = renewed_spec(identity, duration_seconds, wallclock)
     transitions = lease.transitions + (lease.holder != identity)
     return {**renewed, "acquireTime": renewed["renewTime"], "leaseTransitions": transitions}
@@ -98,7 +98,7 @@ NEVER = -math.inf
 
 
 class LeaseExchange(enum.Enum):
-    """What a candidate does with the Lease."""
+    """One exchange of a candidate with the API about the Lease."""
 
     LOOK = "look"
     CREATE = "create"
@@ -109,7 +109,7 @@ class LeaseExchange(enum.Enum):
 
 @frozen
 class Candidacy:
-    """What one candidate knows. `identity` is that of one process, so a Lease in its name was written by it.
+    """The knowledge of one candidate. `identity` is that of one process, so that process wrote any Lease in its name.
 
     `lease` is None when there is none. It was first seen at `seen_at`, dated by the end of that exchange; `certain`
     says whether the last exchange succeeded. The last renewal of the present term was sent at `renewed_at`.
@@ -146,7 +146,7 @@ class Candidacy:
         return min(self.period_seconds, left_seconds) if self.acting(now) else self.period_seconds
 
     def next_exchange(self, now: float) -> tuple[LeaseExchange, float]:
-        """What is to be done next with the Lease, and when. It may be another thing by then."""
+        """Returns the next exchange about the Lease, and when it is due. By then another one may be due instead."""
         if not self.certain:
             return LeaseExchange.LOOK, self.exchanged_at + RETRY_PART * self.duration_seconds
         if self.in_our_name and now < self.rest_until_at:
@@ -186,8 +186,8 @@ class Candidacy:
         return unsure._ended() if overtaken and exchange is LeaseExchange.RENEW else unsure
 
     def body(self, exchange: LeaseExchange, wallclock: datetime) -> dict[str, Any]:
-        """What is sent for any exchange but LOOK: the new Lease or, of the version that was seen, a merge patch. That
-        leaves what others put there, and unlike PUT it never creates a Lease that is gone."""
+        """Returns the body of any exchange but LOOK: the new Lease, or a merge patch of the version that was seen. The
+        patch leaves what others put there, and unlike PUT it never creates a Lease that is gone."""
         if self.lease is None:
             return {"metadata": {"name": LEASE}, "spec": unheld_spec(self.duration_seconds)}
         if exchange is LeaseExchange.TAKE:

@@ -1,4 +1,4 @@
-"""What a Machine says beside its condemnation: its BareMetalHost, its flow, who has it remedied, who owns it."""
+"""The facts of a Machine beside its condemnation: its BareMetalHost, its flow, who has it remedied, who owns it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Remediated(enum.Enum):
 
 
 def said_by(condition: object) -> str | None:
-    """What such a condition says; None if it is another one."""
+    """Returns status/reason of a condition ExternallyRemediated; None if the condition is another one."""
     if not isinstance(condition, dict) or condition.get("type") != EXTERNALLY_REMEDIATED:
         return None
     return f"{condition.get('status')}/{condition.get('reason')}"
@@ -88,7 +88,7 @@ class Claim:
 @frozen
 class MachineDetails:
     """`host` is None for a machine that stands on none. `flow` is the remedy that its annotation names; `claim` is of
-    the remediation object that has it remedied. `kept` says why nobody may delete the Machine; nothing, if it may be.
+    the remediation object that has it remedied. `kept` says why nobody may delete the Machine; empty if anybody may.
     `escalated`: its owner was told that it can't be helped. `actuator` is the mark that OpenShift's own bare-metal
     actuator has left on it, empty if none."""
 
@@ -103,7 +103,7 @@ class MachineDetails:
     deleting: bool = False
     escalated: bool = False
     external: tuple[str, ...] = ()
-    """What its conditions ExternallyRemediated say, as status/reason; none where there is none."""
+    """The status/reason of each of its conditions ExternallyRemediated; empty if there is none."""
     actuator: str = ""
 
 
@@ -111,7 +111,7 @@ NO_HOST = MachineDetails()
 
 
 def parse_machine_details(api_object: object) -> MachineDetails | Unreadable:
-    """What a Machine of the API says."""
+    """Returns the details of a Machine of the API."""
     return read("the machine", lambda source: _machine_host(Fields(source)), api_object)
 
 
@@ -195,7 +195,7 @@ def _kept(metadata: Fields) -> str:
 
 
 def parse_cluster_pause(api_object: object) -> str | Unreadable:
-    """What pauses a Cluster of the API; empty if nothing does."""
+    """Returns the annotation or field that pauses a Cluster of the API; empty if none does."""
     return read("the Cluster", lambda source: _pause(Fields(source)), api_object)
 
 

@@ -1,4 +1,4 @@
-"""What the agent keeps from judgement to judgement, and over a restart in /run: proof, failures, inquiry, decision."""
+"""The agent's memory from judgement to judgement, and over a restart in /run: proof, failures, inquiry, decision."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pp_hostd.model.inquiry import Inquiry
 
 
 class Source(enum.Enum):
-    """What a proof rests on."""
+    """The basis of a proof."""
 
     OWN_READ = "own read"
     PEER = "a peer's read"
@@ -100,7 +100,7 @@ class Memory:
     decision: Decision | None = None
 
     def having_seen_lifted(self, uid: str, condemnation_id: int) -> Memory:
-        """Whoever read this machine found this id lifted; 0 is none."""
+        """Returns the memory after a read, the host's own or a peer's for it, found this id lifted; 0 is none."""
         found = Lifted(uid, condemnation_id)
         if not condemnation_id or found in self.lifted:
             return self
@@ -113,7 +113,7 @@ class Memory:
 
 @frozen
 class Standing:
-    """What the host is bound to while it is judged: all that it may have promised is in force at once (rule 5).
+    """The host's obligations while it is judged: all that it may have promised is in force at once (rule 5).
 
     `self_timeout_seconds` is the shortest T, `electorates` the nodes of each roster, the host itself among them.
     `waiting_for` says what an unarmed host still lacks. `watchdog_timeout_seconds` is W as the device grants it.

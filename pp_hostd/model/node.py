@@ -13,7 +13,7 @@ from pp_hostd.model.record import COUNT, NAME, OPAQUE, Fields, Unreadable, read
 
 @frozen
 class Node:
-    """What the rules need of a Node; None where there is nothing.
+    """The facts of a Node that the rules need; None where the Node has none.
 
     `freeing` is the marker of rule 12: the gate honours whatever stands there, readable or not. `boot` is the one that
     the kubelet last reported, empty if none.

@@ -73,8 +73,8 @@ class MachineSeen:
 
 @frozen
 class ClustersSeen:
-    """What pauses each of Cluster API's Clusters, by namespace/name; empty if nothing does. `late` says why they have
-    not been seen at all; empty if none."""
+    """`pauses` holds the pause of each of Cluster API's Clusters, by namespace/name; empty if nothing pauses it. `late`
+    says why the Clusters have not been listed yet; empty otherwise."""
 
     pauses: Mapping[str, str] = field(default_factory=dict)
     late: str = ""

@@ -1,4 +1,4 @@
-"""What the agent of a host states on its Node: the annotation `pp-hostd.io/agent`, one record in one of four states.
+"""The statement of a host's agent on its Node: the annotation `pp-hostd.io/agent`, one record in one of four states.
 
 Each state is a type of its own that holds all the leader needs from it, so no wait is computed from what is missing
 (rule 11). A record that claims an absurd timeout is no promise.
@@ -18,7 +18,7 @@ MAX_TIMEOUT_SECONDS = 3600.0
 
 
 class WatchdogKind(enum.Enum):
-    """What resets the host when it is no longer fed."""
+    """The kind of watchdog, which resets the host when the agent stops feeding the watchdog."""
 
     HARDWARE = "hardware"
     SOFTDOG = "softdog"
@@ -27,7 +27,7 @@ class WatchdogKind(enum.Enum):
 
 
 class GateKind(enum.Enum):
-    """What keeps the kubelet from starting workloads in a boot without a promise (rule 6)."""
+    """The kind of gate, which keeps the kubelet from starting workloads in a boot without a promise (rule 6)."""
 
     HOLD = "hold"
     TAINT = "taint"
@@ -131,7 +131,7 @@ def promise_in(record: AgentRecord | Unreadable | None) -> Armed | None:
 
 
 def parse_agent_record(text: object) -> AgentRecord | Unreadable:
-    """What the annotation says."""
+    """Returns the record in the annotation's text."""
     return read("the agent's record", _agent_record, text)
 
 

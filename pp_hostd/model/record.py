@@ -22,7 +22,7 @@ MAX_COUNT = 10**15 - 1
 
 @frozen
 class Form:
-    """What a text must look like from end to end, and how a sentence calls it."""
+    """The pattern that a text must match from end to end, and how a sentence calls such a text."""
 
     called: str
     pattern: Pattern[str]
@@ -60,7 +60,7 @@ class Refused(Exception):
 
 
 def read(what: str, build: Callable[[Source], Record], source: Source) -> Record | Unreadable:
-    """What `build` makes of the source, or `Unreadable` with the reason it refused."""
+    """Returns what `build` makes of the source, or `Unreadable` with the reason why `build` refused it."""
     try:
         return build(source)
     except Refused as refused:

@@ -137,7 +137,7 @@ def _text(row: object) -> str:
 
 
 def _checked(row: str, shared: Shared, oldest: int, version: int) -> Member:
-    """What the row says, if all of it is allowed."""
+    """Returns the member in the row; refuses the row unless all of it is allowed."""
     words = row.split(" ")
     matching(words[3], _PACKED_UID, "a uid")
     for word in words[4:]:

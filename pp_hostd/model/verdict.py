@@ -1,4 +1,4 @@
-"""What a judgement comes to. Status, journal, notifications and metrics all render this one value."""
+"""The outcome of a judgement. Status, journal, notifications and metrics all render this one value."""
 
 from __future__ import annotations
 

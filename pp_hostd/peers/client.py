@@ -28,7 +28,7 @@ Reply = tuple[int, dict[bytes, bytes], bytes]
 
 
 class Peer(Protocol):
-    """Whom to ask: a roster's Member is one."""
+    """A peer to ask: a roster's Member is one."""
 
     @property
     def name(self) -> str: ...
@@ -81,7 +81,7 @@ async def _reply(loop: asyncio.AbstractEventLoop, sock: socket.socket, http: h11
     while True:
         try:
             event = http.next_event()
-        except ValueError:  # what h11 before 0.15 lets through of a length of thousands of digits
+        except ValueError:  # h11 before 0.15 lets a length of thousands of digits through
             raise Garbage("its reply is not HTTP: bad Content-Length") from None
         if event is h11.NEED_DATA:
             data = await loop.sock_recv(sock, CHUNK_BYTES)
@@ -111,7 +111,7 @@ class Heard:
 
 
 async def knock_at(peer: Peer, port: int, me: str, keyring: Keyring, *, deadline_seconds: float) -> Heard | Silence:
-    """What the peer found. Ends by the deadline; nothing is raised."""
+    """Returns the peer's answer to a knock, or Silence. Ends by the deadline; raises nothing."""
     if not is_address(peer.address):
         return Silence(f"{peer.address!a} is not an address")
     knock = Knock(me, peer.name, os.urandom(16).hex())

@@ -2,7 +2,7 @@
 
     GET /v1/knock      with From, To, Nonce and Signature as a question has them (message.py)
 
-Whom the peer calls back is not said: it is the address that the peer's own roster has for the sender. An answer is
+A knock does not say whom to call back: the peer calls the address that its own roster has for the sender. An answer is
 signed like any other, and proves nothing about any machine: no judgement ever sees it.
 """
 
@@ -25,8 +25,8 @@ _LATEST_WALLCLOCK = 1e11
 
 @frozen
 class Knocked:
-    """What the peer found: whether its connection was taken, else why not; and its clock, when it was asked and when
-    it answered, so that the time the knock took is known."""
+    """The peer's finding: whether its connection was taken, else why not; and its clock when the knock arrived and when
+    its answer left, so that the time the knock took is known."""
 
     reached: bool
     why: str

@@ -1,4 +1,4 @@
-"""What peers say to each other: a question and its answer as HTTP messages, signed both ways. No I/O here.
+"""The messages between peers: a question and its answer over HTTP, signed both ways. No I/O here.
 
     GET /v1/machine/<namespace>/<name>?uid=<uid>   (or /v1/node/<name>?uid=<uid>)
     PP-Hostd-From, PP-Hostd-To: the names of both nodes        PP-Hostd-Nonce: a fresh word
@@ -76,7 +76,7 @@ class MachineReference:
 
 @frozen
 class Question:
-    """What a node wants to know, whomever it asks."""
+    """The question of a node about a machine, whichever peer the node asks."""
 
     about: MachineReference
     asked_by: str

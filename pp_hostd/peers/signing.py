@@ -37,7 +37,7 @@ class Keyring:
 
 
 UNSIGNED = Keyring(())
-"""What `auth = "none"` asks for, and nothing else gives: nothing is signed, and everybody is believed."""
+"""The keyring of `auth = "none"`, and of no other setting: nothing is signed, and everybody is believed."""
 
 
 def _delimited(parts: tuple[bytes, ...]) -> bytes:
@@ -56,7 +56,7 @@ class KeyFileError(UserError):
 
 
 def keyring_of(peers: Peers) -> Keyring:
-    """What this host signs with, by its settings."""
+    """Returns the keyring that this host signs with, by its settings."""
     return UNSIGNED if peers.auth == "none" else load_keyring(peers.key_file)
 
 
@@ -73,7 +73,7 @@ def load_keyring(key_file: str) -> Keyring:
     if mode & 0o077 and path == key_file:  # systemd's copy is in a directory of this process's own
         raise KeyFileError(
             f"{path}: others than its owner may use it (mode {mode:04o})",
-            f"Whoever has the key can speak for any host. Do: chmod 600 {path}; if they have read it, change it.",
+            f"A process with the key can speak for any host. Do: chmod 600 {path}; if they have read it, change it.",
         )
     if not 1 <= len(lines) <= 2:
         raise KeyFileError(f"{path}: has {len(lines)} lines", f"{ALLOWED}\n  {MAKE_ONE}")

@@ -1,1 +1,1 @@
-"""What both daemons are run with: journal, systemd, ports for metrics; and how their commands print."""
+"""The parts that both daemons run with: journal, systemd, ports for metrics; and how their commands print."""

@@ -40,7 +40,7 @@ def stage_of(certificate: Certificate, now: datetime) -> Stage:
 
 
 def sentence_about(certificate: Certificate, now: datetime) -> str:
-    """What a person has to know of its end; empty if that is far."""
+    """Returns a sentence for a person about the end of the certificate; empty if that end is far."""
     stage, ends = stage_of(certificate, now), render_moment(certificate.ends)
     if stage is Stage.FAR:
         return ""
@@ -62,7 +62,7 @@ class ExpiryNotice:
 
     @property
     def sentence(self) -> str:
-        """What a person has to know now; empty if all is well."""
+        """The sentence for a person about the certificate in use; empty if its end is far, or without one."""
         certificate = self._client.certificate
         return "" if certificate is None else sentence_about(certificate, now_wallclock())
 

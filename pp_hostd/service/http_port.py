@@ -61,7 +61,7 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(self, port: HttpPort) -> None:
         self._port = port
         self._parser: h11.Connection | None = None  # only while a request is arriving
-        self._ahead = b""  # what came while the last request was being answered
+        self._ahead = b""  # bytes that came while the last request was being answered
         self._answering: asyncio.Task[None] | None = None
         self._is_last = False
         self._refused = False
@@ -122,7 +122,7 @@ class Connection(asyncio.BufferedProtocol):
         except h11.RemoteProtocolError as error:
             self._refuse(error.error_status_hint, str(error))
             return
-        except ValueError:  # what h11 before 0.15 lets through of a length of thousands of digits
+        except ValueError:  # h11 before 0.15 lets a length of thousands of digits through
             self._refuse(400, "bad Content-Length")
             return
         if isinstance(event, h11.Request):
@@ -137,7 +137,7 @@ class Connection(asyncio.BufferedProtocol):
         if event.http_version != b"1.1" or b"close" in headers.get(b"connection", b"").lower():
             self._is_last = True
         self._port.served(self)
-        self._end_in(NEVER, Parting.SLOW)  # whoever responds keeps a deadline
+        self._end_in(NEVER, Parting.SLOW)  # `respond` keeps a deadline of its own
         self._answering = self._port.loop.create_task(self._answer(Request(event.method, event.target, headers)))
 
     async def _answer(self, request: Request) -> None:
@@ -159,7 +159,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._is_last:
             self._transport.close()
         elif self._transport.get_write_buffer_size():
-            self._transport.pause_reading()  # whoever does not take answers gets no more of them
+            self._transport.pause_reading()  # a client that does not take answers gets no more of them
         elif self._ahead:
             data, self._ahead = self._ahead, b""
             self._received(data)
@@ -170,7 +170,7 @@ class Connection(asyncio.BufferedProtocol):
         self._part(Reply(status, f"{reason[:MAX_REASON]}\n".encode()))  # h11 quotes what it was sent
 
     def _part(self, reply: Reply) -> None:
-        """The last reply. What the client still sends is dropped for a moment, or a reset would overtake the reply."""
+        """Sends the last reply, and drops for a moment all that still comes, or a reset would overtake the reply."""
         self._refused, self._parser, self._ahead = True, None, b""
         self._send(reply)
         self._port.partings[Parting.REFUSED] += 1
@@ -199,7 +199,7 @@ SWEEP_SECONDS, NEXT_SWEEP_SECONDS = 0.5, 0.01
 
 @frozen
 class Limits:
-    """What strangers may take."""
+    """The most that strangers may take: connections, time for a whole request, and time between two."""
 
     connections: int = 1024
     request_seconds: float = 5.0
@@ -247,7 +247,7 @@ class HttpPort:
         return Connection(self)
 
     def metrics(self, name: str) -> Iterator[Metric]:
-        """What strangers do to this port, in metrics whose names begin so."""
+        """Yields metrics of the connections of strangers to this port; the metrics' names begin with `name`."""
         yield Metric(f"{name}_connections", "Connections that are open.", "gauge", [({}, len(self._connections))])
         yield Metric(
             f"{name}_connections_ended_total",
@@ -262,7 +262,7 @@ class HttpPort:
 
     def joined(self, connection: Connection) -> None:
         if len(self._connections) >= self._most:
-            # Whoever waits for its answer stays: newcomers, however many, cut nobody's question off.
+            # A connection that is being answered goes only if all are: newcomers cut off no question before that.
             idle = (each for each in self._connections if not each.is_answered)
             self.end(next(idle, None) or next(iter(self._connections)), Parting.EVICTED)
         self._connections[connection] = None

@@ -16,7 +16,7 @@ MAX_LINE_BYTES = 4000
 
 
 class Message(enum.Enum):
-    """What a line is about; the value is its MESSAGE_ID, for ever (`journalctl MESSAGE_ID=...`)."""
+    """The subject of a line; the value is its MESSAGE_ID, for ever (`journalctl MESSAGE_ID=...`)."""
 
     STATE_CHANGED = "37e3dc3ee8b94c4b9131cf320bf98451"
     ARMED = "9bc3908bb53647d3be34c414791c3936"

@@ -1,4 +1,4 @@
-"""What systemd is told, and the descriptors it keeps for us. Nothing here blocks or raises: drops are counted."""
+"""Messages to systemd, and the descriptors it keeps for us. Nothing here blocks or raises: drops are counted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ class _Owed(NamedTuple):
 
 
 class Notify:
-    """The end of systemd's notification socket. What must arrive is sent until it does."""
+    """Our end of systemd's notification socket. A message that must arrive is sent again until systemd has it; the
+    newest MAX_UNSENT of these are kept."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

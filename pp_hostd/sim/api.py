@@ -91,10 +91,10 @@ class Api:
         self._parsed: dict[_Key, dict[Parse, Any]] = {}
         self._past: dict[_Key, list[tuple[float, Json]]] = {}
 
-    # The store, as whoever is served finds it. What was parsed is kept until it is written.
+    # The store, as a client that is served finds it. A parsed object is kept until somebody writes that object.
 
     def found(self, parse: Parse, kind: Resource, namespace: str, name: str) -> Any:
-        """What it says now; StatusError if there is no such object."""
+        """Returns the object as it is now, parsed; StatusError if there is none."""
         self.check_served(kind)
         parsed = self._parsed.setdefault((kind, namespace, name), {})
         if parse not in parsed:
@@ -102,7 +102,7 @@ class Api:
         return parsed[parse]
 
     def found_in_cache(self, parse: Parse, kind: Resource, namespace: str, name: str) -> Any:
-        """What a watch cache that lags far behind would say: no read of ours asks for it (rule 1)."""
+        """Returns the object as in a watch cache that lags far behind; no read of ours uses such a cache (rule 1)."""
         past = self._past.get((kind, namespace, name), ())
         before = [was for at, was in past if at <= self._time.now - CACHE_SECONDS]
         return parse(before[-1]) if before else self.found(parse, kind, namespace, name)

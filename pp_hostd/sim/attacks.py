@@ -28,7 +28,7 @@ LOOK_SECONDS = 1.0
 
 
 class Attacks:
-    """What lasts ends by itself, or when all is healed."""
+    """An attack that has `seconds` ends after them; only "somebody asks again" goes on until all is healed."""
 
     def __init__(self, world: World, healed_at: float) -> None:
         self._world, self._api, self._healed_at = world, world.api, healed_at
@@ -206,7 +206,7 @@ class Attacks:
     # Peers.
 
     def _lie(self, trouble: Trouble) -> None:
-        """Whoever holds the peer key may say what he likes about anybody."""
+        """Makes peers lie: a holder of the peer key may answer anything about anybody."""
         health = Health.UNHEALTHY if trouble.part < 0.5 else Health.NOT_FOUND
         self._world.disturbances.lied = True
         for liar in trouble.who:

@@ -37,7 +37,7 @@ Result = TypeVar("Result")
 
 
 def in_order(work: Callable[[Task], Result], tasks: Iterable[Task], jobs: int) -> Iterator[Result]:
-    """What `work` makes of each task, in as many processes."""
+    """Yields the result of `work` for each task, in the order of the tasks; `jobs` processes do the work."""
     workers = _started(work, jobs)
     try:
         yield from _results(list(workers), iter(tasks))
@@ -91,7 +91,7 @@ def _hurry() -> None:
         # No path is hot, but very many are warm: they are compiled earlier than by default, and in smaller pieces.
         pypyjit.set_param("threshold=200,function_threshold=300,trace_eagerness=20,trace_limit=2500")
     else:
-        gc.freeze()  # what was there before will stay, and is not looked through again and again
+        gc.freeze()  # objects that were there before will stay, and are not looked through again and again
 
 
 def _results(idle: list[Connection], tasks: Iterator[Any]) -> Iterator[Any]:

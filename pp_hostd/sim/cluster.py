@@ -1,4 +1,4 @@
-"""What kind of cluster a bad day comes to: its machines, how workloads are freed, and which kubelets no gate holds."""
+"""The cluster that a bad day comes to: its machines, how workloads are freed, and which kubelets no gate holds."""
 
 from __future__ import annotations
 

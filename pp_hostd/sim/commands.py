@@ -50,7 +50,7 @@ def _processors() -> int:
 
 
 def replay_command(arguments: Namespace, given_seed: int) -> str:
-    """What tells the whole story again."""
+    """Returns the command that shows the whole story again."""
     words = ["pp-hostd simulate --replay", str(given_seed)]
     words += ["--nodes", str(arguments.nodes)] if arguments.nodes else []
     words += ["--settings", shlex.quote(arguments.settings)] if arguments.settings else []
@@ -146,7 +146,7 @@ def campaign(arguments: Namespace) -> int:
 
 
 class _Report:
-    """What is known so far, so that it can be told whenever the run ends."""
+    """The results so far, so that they can be printed whenever the run ends."""
 
     def __init__(self, arguments: Namespace) -> None:
         self._arguments = arguments

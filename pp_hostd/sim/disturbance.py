@@ -1,4 +1,4 @@
-"""What was wrong in a simulated cluster, and since when: for whoever judges whether a reset was needed."""
+"""The disturbances of a simulated cluster, and since when: by these the invariants judge whether a reset was needed."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ MOST_BOOT_SECONDS = 6 * BOOT_SECONDS
 MAX_DRIFT = 0.0005
 """Two clocks drift apart by at most 1000 ppm."""
 SHORTENED_SECONDS = 1.0
-"""What a watchdog's timeout is set to once the reset is decided (rule 8)."""
+"""A watchdog's longest timeout once the reset is decided (rule 8)."""
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Boot:
 
 
 class Host:
-    """`boot` is None while it is down. What watches over it hears of its resets and of the kubelet's start."""
+    """`boot` is None while the host is down. Its watchdog calls `fired`, its kubelet's start calls `started`."""
 
     def __init__(
         self,
@@ -70,14 +70,14 @@ class Host:
         """By its BMC."""
         self.wallclock_off_seconds = 0.0
         self.agent_not_before = 0.0
-        """What it waits for may take long."""
+        """Its agent starts no earlier: things that the agent waits for may take long."""
         self.maintenance: Maintenance | None = None
-        """What a person has ordered here."""
+        """A person's order for this host; None if there is none."""
         self.reset_works = True
         self.held = True
         """Whether its gate holds the kubelet, rather than relying on the leader's taint."""
         self.start: Callable[[Boot], object] = lambda _: None
-        """What runs on it."""
+        """Starts all that runs on the host, in each boot."""
         self.started: Callable[[], None] = lambda: None
         """Reports workloads."""
         self.kubelet_runs: Callable[[], None] = lambda: None
@@ -208,7 +208,7 @@ LOOK_SECONDS = 1.0
 
 
 class Kubelet:
-    """In one boot. What nothing `holds` runs from the beginning, and looks for the leader's taint."""
+    """The kubelet of one boot. Unless it is `held`, it runs from the beginning, and looks for the leader's taint."""
 
     def __init__(self, api: Api, network: Network, time: Time, host: Host, boot: Boot, *, held: bool) -> None:
         self._api, self._network, self._time = api, network, time

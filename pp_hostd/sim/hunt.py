@@ -16,7 +16,7 @@ from pp_hostd.sim.schedule import Schedule, Trouble
 MOST_RUNS = 100
 LEAST_NODES = 2
 HALVINGS = 6
-"""What lasts is shortened to no time at all, or else so often to half of it."""
+"""The search shortens a trouble to no time at all, or else halves its time at most so often."""
 
 Run = Callable[[Schedule], Outcome]
 
@@ -111,7 +111,7 @@ def hunt(mutant: Mutant, arena: Arena, seeds: range, most_runs: int = MOST_RUNS)
 
 
 def _play_without(mutant: Mutant, settings: Settings, schedule: Schedule) -> Outcome:
-    """What breaks with the rule too, or in a way that no rule is about, does not count."""
+    """Runs the schedule without the rule. A crash does not count, nor a violation that happens with the rule too."""
     with taken_out(mutant):
         outcome = run(schedule, settings)
     if outcome.violation and (outcome.kind == CRASH or run(schedule, settings).violation):

@@ -1,4 +1,4 @@
-"""What must hold, whatever goes wrong; the first violation ends a schedule."""
+"""The invariants: they must hold, whatever goes wrong; the first violation ends a schedule."""
 
 from __future__ import annotations
 

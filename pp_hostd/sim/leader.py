@@ -39,7 +39,7 @@ from pp_hostd.sim.time import Clock
 
 
 class Leadership(Protocol):
-    """What a term needs of the leader whose it is."""
+    """All that a term needs of its leader."""
 
     settings: Settings
     client: Client

@@ -45,7 +45,7 @@ class Freed(enum.Enum):
     PODS = "its pods are deleted"
 
 
-# What a step awaits. Whoever runs it begins that, and resumes the step with the reply.
+# The things that a step awaits. `run` begins each of them, and resumes the step with the reply.
 
 
 class Awaited(Protocol):

@@ -65,7 +65,7 @@ def _changed(change: Change) -> list[tuple[Any, str, Any]]:
     code = compile(source, f"<{change.where} without a rule>", "exec", features.annotations.compiler_flag)
     exec(code, found.__globals__, made)
     made[name].mutated_source = source
-    # Whoever has imported it by name has it under that name.
+    # A module that has imported the function has it under the same name.
     owners = [owner] if outer else [each for each in list(sys.modules.values()) if getattr(each, name, None) is found]
     for each in owners:
         setattr(each, name, made[name])

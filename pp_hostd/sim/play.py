@@ -18,7 +18,7 @@ Pair = tuple[str, str]
 
 
 class Weather:
-    """What lasts ends by itself, or when all is healed."""
+    """Weather that lasts ends by itself, or when all is healed."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -140,7 +140,7 @@ class Weather:
         self._world.time.after(trouble.seconds + 1, recover)
 
     def _lag(self, trouble: Trouble) -> None:
-        """What is written is seen late by those who watch; reads are not concerned."""
+        """Shows each write late to all watches; reads are not concerned."""
         api = self._world.api
         api.lag_seconds = trouble.part * 25
         self._world.time.after(trouble.seconds, lambda: setattr(api, "lag_seconds", 0.0))
@@ -154,7 +154,7 @@ LONGER_SECONDS = 20.0
 """By so much another T may exceed the shortest that is allowed."""
 CLOCK_STEP_SECONDS = 600.0
 REST_SECONDS = 3.0
-"""What a shutdown takes once the agent has ended."""
+"""A shutdown that does not hang takes so long once the agent has ended."""
 SHUTDOWN_SECONDS = 30.0
 """No shutdown takes longer."""
 
@@ -317,7 +317,7 @@ class Play:
 
     def _replace_machine(self, trouble: Trouble) -> None:
         name, world = trouble.who[0], self._world
-        if world.api.cluster.machines_are_nodes:  # who deletes a Node says that its workloads are gone
+        if world.api.cluster.machines_are_nodes:  # a person who deletes a Node says that its workloads are gone
             return
         if world.people.replace_machine(name):
             world.hosts[name].machine_was_replaced()

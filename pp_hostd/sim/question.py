@@ -17,7 +17,7 @@ from pp_hostd.sim.truth import Truth
 
 Answered = Callable[[Answer], None]
 Question = tuple[str, str, str]
-"""Who asks, about which machine, of which uid."""
+"""The node that asks, the machine that it asks about, and the uid of that machine."""
 AskPeer = Callable[[str, Question, Answered], None]
 
 

@@ -19,7 +19,7 @@ MESSAGES = 24
 
 @frozen
 class Trouble:
-    """What happens to whom; `seconds` is how long it lasts, `part` how bad it is (from 0 to 1)."""
+    """One trouble: what happens to whom; `seconds` is how long it lasts, `part` how bad it is (from 0 to 1)."""
 
     at: float
     what: str
@@ -80,7 +80,7 @@ KINDS = {
     "a clock is set": 1,
     "agent starts late": 1,
 }
-"""What can go wrong, and how often beside the others."""
+"""The troubles of a day, and how often each happens beside the others."""
 _NAMES = tuple(KINDS)
 _WEIGHTS = tuple(KINDS.values())
 

@@ -40,7 +40,7 @@ class Time:
         self.now = until
 
     def _happen(self, actions: list[Action]) -> None:
-        """What is set for this very moment on the way comes last, and happens as well."""
+        """Carries out the actions. One that is set for this very moment on the way comes last, and happens as well."""
         for number, action in enumerate(actions):
             if number > MOST_AT_ONCE:
                 raise RuntimeError(f"time stands still at {self.now:.3f} s: something does the same again and again")
@@ -63,7 +63,7 @@ class Clock:
 
 
 class Process:
-    """What reaches it is done at once, or when it goes on."""
+    """A process that may hang: it carries out an action at once, or when it goes on."""
 
     def __init__(self, time: Time, clock: Clock) -> None:
         self.alive = True

@@ -1,4 +1,4 @@
-"""What really gave a host its proofs, and when that began: the agent's own word is checked against it."""
+"""The true origin of a host's proofs, and when it began: the simulation checks the agent's own word against it."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class World:
         self.lies: dict[str, Callable[[Question], Answer]] = {}
         """By node: what somebody with the peer key answers in place of its agent."""
         self.told: dict[str, str] = {}
-        """What the leaders last said about each node."""
+        """By node: the last sentence of the leaders about it."""
         self.names = [f"node-{number}" for number in range(1, nodes + 1)]
         self.hosts = {name: Host(name, self.time, self.chance, note, self._fired) for name in self.names}
         self.agents: dict[str, tuple[Process, Agent]] = {}

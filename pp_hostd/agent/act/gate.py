@@ -1,7 +1,8 @@
 """The gate between a boot and its workloads (rule 6): who holds the kubelet, and whether it was let go in this boot.
 
-Two files in /run, each with one writer. `gate-held` is the holder's, a process that the kubelet's unit waits for: in
-which boot the kubelet was held from the start. `gate-open` is the daemon's: in which boot it was opened, and why.
+Two files in /run. `gate-held` says in which boot the kubelet was held from the start: the holder writes it, a process
+that the kubelet's unit waits for, or the daemon where a taint is the gate. `gate-open` says in which boot the gate was
+opened, and why: the daemon writes it, or a person's `pp-hostd gate open --offline`.
 A holder locks `gate.lock`: the lock shows that the holder lives. Damage never opens the gate. After damage nobody may
 state "gate closed", which is evidence that nothing was started (rule 11), unless a holder lives.
 """

@@ -53,7 +53,7 @@ ANSWER_SECONDS = 2 * ROUND_TRIP_SECONDS
 
 
 class Many(Protocol):
-    """What a representative needs of the crowd."""
+    """All that a representative needs of the crowd."""
 
     with_jury: bool
 
@@ -108,7 +108,7 @@ class Representative(Agent):
         for peer in peers:
             self.tell(PeerAnswered(peer, began_at, self.clock(), None, "silent"))
 
-    # What is counted.
+    # Exchanges that are counted.
 
     def read(self) -> None:
         self._crowd.requests(self._host.name, tally.read_bytes(self.settings))
@@ -188,7 +188,7 @@ class Crowd(World):
             witness.listed()
         self.on_freed = lambda _: setattr(self, "freed_at", self.time.now)
 
-    # Who lives.
+    # Hosts that live.
 
     def populate(self, groups: Iterable[tuple[list[str], int]]) -> None:
         """Each group of alike hosts, and how many of them live; they begin one after the other."""
@@ -203,7 +203,7 @@ class Crowd(World):
         self.time.at(0.0, self._tick)
 
     def _promises(self, name: str) -> None:
-        """What a host that does not live in full has on its Node."""
+        """Puts a promise on the Node of a host that does not live in full."""
         uid, watchdog_seconds = self.machine(name).uid, float(self.settings.watchdog.timeout_seconds)
         timeout_seconds = self.settings.agent.self_timeout_seconds
         promise = Armed("boot", timeout_seconds, watchdog_seconds, WatchdogKind.HARDWARE, GateKind.HOLD, uid, 1)
@@ -234,7 +234,7 @@ class Crowd(World):
     def all_well(self) -> bool:
         return len(self._well) == len(self.shares)
 
-    # Who is cut off from whom.
+    # Hosts that are cut off.
 
     def cut(self, names: Iterable[str]) -> None:
         self.apart = frozenset(names)
@@ -248,7 +248,7 @@ class Crowd(World):
     # Questions: alike peers read at the same time, and remember the same.
 
     def testimony(self, host: str, machine_key: str, uid: str, peers: int) -> Statement:
-        """What each of so many peers on the side of this host says, by a read of its own."""
+        """Returns the statement of each of so many peers on the side of this host, by a read of its own."""
         return self._testimony(host in self.apart, machine_key, uid, peers, self.shares[host])
 
     def _testimony(self, here: bool, machine_key: str, uid: str, peers: int, share: Share) -> Statement:
@@ -274,7 +274,7 @@ class Crowd(World):
                 self._messages(1, tally.PEER_ANSWER, ALONE)
                 answered(Answer(said.health, said.id, said.token, "", peer, asker, machine_key, said.lifted_id))
 
-    # What is counted.
+    # The tally.
 
     @property
     def _serves(self) -> bool:
@@ -305,7 +305,7 @@ class Crowd(World):
         self.tally.add(kind, self.time.now, share.spread_seconds, count * share.hosts)
 
     def _tick(self) -> None:
-        """What agents ask at their leisure: for orders, and for a watch to go on that the server has ended."""
+        """Counts each second the agents' unhurried requests: for orders, and for watches that the server ended."""
         inside = Share(len(self.names) - len(self.apart), spread_seconds=1.0)
         if self._serves:
             self._requests(False, tally.ORDERS, 1 / ORDERS_SECONDS, inside)

@@ -24,7 +24,7 @@ WATCH = API_HEADS
 
 
 def machine(settings: Settings) -> int:
-    """What a read_bytes of a host's machine brings, and each event of the watch on the condemned."""
+    """Returns the bytes of a host's machine: in a read of it, and in each event of the watch on the condemned."""
     return NODE if settings.api.machines == "node" else MACHINE
 
 
@@ -40,7 +40,7 @@ QUIET_SECONDS = 60
 
 
 class Kind(enum.Enum):
-    """What is counted."""
+    """The things that are counted."""
 
     SERVED = "requests that the API carries out"
     UNSERVED = "requests that reach its servers while they carry out none"
@@ -57,7 +57,7 @@ class Rate:
 
 
 class Tally:
-    """Whoever stands for many hosts speaks for phases that lie in the `spread_seconds` after its own."""
+    """The counts of each second. A host stands for many: their phases lie in the `spread_seconds` after its own."""
 
     def __init__(self) -> None:
         self._seconds = {kind: [0.0] * HOUR_SECONDS for kind in Kind}

@@ -147,7 +147,7 @@ def _kdump(found: KernelFacts) -> Line:
         "a crash kernel is loaded: after a panic it runs in place of this one and dumps. No workload runs in it, but "
         "an armed watchdog cuts the dump short, unless the crash kernel stops or feeds it; then the host is back late",
         "If dumps matter, put the watchdog's driver into the crash kernel's initramfs and try it with echo c > "
-        "/proc/sysrq-trigger in a maintenance window. What else fences this host must wait for the dump (fence_kdump, "
+        "/proc/sysrq-trigger in a maintenance window. Other fencing of this host must wait for the dump (fence_kdump, "
         "or a longer timeout).",
     )
 
