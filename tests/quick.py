@@ -38,10 +38,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--quick"):
         return
-    known: dict[int, Any] = {}
-    left_out = [item for item in items if not _is_quick(item, known)]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in set(left_out)]
+    known = Known()
+    chosen = [_is_quick(item, known) for item in items]
+    config.hook.pytest_deselected(items=[item for item, quick in zip(items, chosen) if not quick])
+    items[:] = [item for item, quick in zip(items, chosen) if quick]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -67,7 +67,19 @@ class _Guard:
 sys.addaudithook(_Guard.hear)
 
 
-def _is_quick(item: pytest.Item, known: dict[int, Any]) -> bool:
+class Known:
+    """The values that were looked at, by their id, each with whether it reaches what no quick test may."""
+
+    def __init__(self) -> None:
+        self._kept: list[Any] = []  # so that no id is used twice
+        self.reaches: dict[int, bool] = {}
+
+    def add(self, value: Any, reaches: bool) -> None:
+        self._kept.append(value)
+        self.reaches[id(value)] = reaches
+
+
+def _is_quick(item: pytest.Item, known: Known) -> bool:
     assert isinstance(item, pytest.Function)
     manager = item.session._fixturemanager
     if "pytester" in item.fixturenames:  # pytest's own fixture, which runs pytest as a program
@@ -76,23 +88,29 @@ def _is_quick(item: pytest.Item, known: dict[int, Any]) -> bool:
     return not any(reaches(function, known) for function in (item.function, *(each.func for each in definitions)))
 
 
-def reaches(function: Any, known: dict[int, Any]) -> bool:
-    """Whether running this may start a program or play a day. `known` are values that reach nothing of the kind."""
-    todo, seen = [function], {}
+def reaches(function: Any, known: Known) -> bool:
+    """Tells whether running this may start a program or play a day."""
+    todo: list[tuple[Any, Any]] = [(function, None)]
+    users: dict[int, tuple[Any, Any]] = {}
+    """The values that were seen, by their id, each with a value that uses it."""
     while todo:
-        value = todo.pop()
-        if id(value) in seen or id(value) in known:
+        value, user = todo.pop()
+        if id(value) in users or known.reaches.get(id(value)) is False:
             continue
-        if _is_of(value, *STARTERS, *LONG):
+        users[id(value)] = value, user
+        if known.reaches.get(id(value)) or _is_of(value, *STARTERS, *LONG):
+            while value is not None:
+                known.add(value, True)
+                value = users[id(value)][1]
             return True
-        seen[id(value)] = value
-        todo += _parts(value)
-    known.update(seen)
+        todo += [(part, value) for part in _parts(value)]
+    for value, _ in users.values():
+        known.add(value, False)
     return False
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """What it uses, as far as that is our own."""
+    """Yields the values that this value uses; of functions and classes, it looks only into our own."""
     value = inspect.unwrap(value) if callable(value) else value
     value = getattr(getattr(value, "hypothesis", None), "inner_test", value)
     if isinstance(value, (classmethod, staticmethod)):

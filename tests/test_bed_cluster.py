@@ -1,4 +1,4 @@
-"""What a bed prepares for agents in a cluster, seen with an agent's eyes: from a host, with its own credentials."""
+"""The cluster as a bed prepares it for agents, seen with an agent's eyes: from a host, with its own credentials."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def bed(cluster: Cluster, machines: str) -> Iterator[ClusterBed]:
 
 
 def look(host: Host, machines: str) -> dict[str, Any] | str:
-    """What an agent would read there, or how that failed."""
+    """Returns the objects that an agent would read there, or the outcome of a call that failed."""
     seen: dict[str, Any] | str = json.loads(host.run(*standins.program(LOOK), machines).stdout)
     return seen
 

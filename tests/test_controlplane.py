@@ -44,7 +44,7 @@ def read(cluster: Cluster, path: str) -> Any:
 
 
 def refusal(kubeconfig: Path, path: str) -> str:
-    """What kubectl says to the user when the server refuses to read."""
+    """Returns kubectl's message to the user; the server must refuse to read."""
     done = kubectl(kubeconfig, "get", path)
     assert done.returncode != 0, done.stdout
     return done.stderr

@@ -1,4 +1,4 @@
-"""What `frozen` makes is what `dataclass(frozen=True)` makes, but for how much of it is generated."""
+"""`frozen` makes the same classes as `dataclass(frozen=True)`, but for how much of them is generated."""
 
 from __future__ import annotations
 

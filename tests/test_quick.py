@@ -1,4 +1,4 @@
-"""What a quick run leaves out: everything that can start a program, by whatever way."""
+"""The tests that a quick run leaves out: all that can start a program or play a day, by whatever way."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from pp_hostd.sim.run import run as play
 from tests.harness.embedded import EmbeddedCluster
-from tests.quick import reaches
+from tests.quick import Known, reaches
 
 
 def starts() -> int:
@@ -68,13 +68,13 @@ def computes() -> int:
     ],
 )
 def test_whatever_can_start_a_program_or_play_a_day_is_left_out(function: Callable[..., Any]) -> None:
-    assert reaches(function, {})
+    assert reaches(function, Known())
 
 
 def test_one_that_uses_another_is_left_out_whichever_is_looked_at_first() -> None:
-    known: dict[int, Any] = {}
+    known = Known()
     assert reaches(first_of_two, known) and reaches(second_of_two, known)
 
 
 def test_what_only_computes_is_quick() -> None:
-    assert not reaches(computes, {})
+    assert not reaches(computes, Known())

@@ -1,4 +1,4 @@
-"""What stands in more than one place of a release, and must be the same in all."""
+"""Facts that stand in more than one place of a release, and must be the same in all."""
 
 from __future__ import annotations
 

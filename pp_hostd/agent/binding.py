@@ -1,4 +1,4 @@
-"""The bond of this boot: how orders and their outcomes change it, and how it binds the judgement. Pure.
+"""The commitments of this boot: how orders and their outcomes change them, and how they bind the judgement. Pure.
 
 Rule 5 lives here: whatever may have been promised is kept, all of it at once.
 """
@@ -30,14 +30,14 @@ from pp_hostd.model.step import Step, Store, Written
 
 
 def ordered(commitments: BootCommitments, step: Step) -> BootCommitments:
-    """The bond from the order on: a daemon that dies now is bound to what may come of it, and so is a living one."""
+    """The commitments from the order on: a daemon that dies now is bound by them, and so is a living one."""
     if not isinstance(step, Store):
         return commitments
     return replace(commitments, pending=(*commitments.pending, Pending(step.record, step.node.resource_version)))
 
 
 def after(commitments: BootCommitments, event: BondEvent, pause_seconds: float) -> BootCommitments:
-    """The bond once that has happened; what failed is tried again after the pause."""
+    """The commitments once that has happened; what failed is tried again after the pause."""
     if isinstance(event, Look):
         return _after_look(commitments, event, pause_seconds)
     if isinstance(event, StoreEnded):

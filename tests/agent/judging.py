@@ -162,7 +162,7 @@ class VirtualHost:
 
 
 PROVEN = Memory(proof=Proof(START, Source.OWN_READ), last_read=LastRead(START, START + 0.5, ""))
-"""What a host remembers whose last read, at START, proved it well."""
+"""The memory of a host whose last read, at START, proved it well."""
 
 
 def judged_host(

@@ -19,7 +19,7 @@ from tests.contract.objects import sample
 
 SINCE = datetime(2026, 3, 1, 12, 0, tzinfo=timezone.utc)
 KINDS = {"openshift": OPENSHIFT_MACHINES, "cluster-api": CAPI_MACHINES, "node": NODES}
-"""What a machine is in the clusters of the tests, by the setting api.machines."""
+"""The kind of a machine in the clusters of the tests, by the setting api.machines."""
 
 HANG_SECONDS = 30.0
 T = TypeVar("T")

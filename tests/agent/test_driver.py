@@ -17,7 +17,7 @@ IN_A_TURN = ("feed", "reset", "remember", "read", "ask")
 
 
 def turns(host: VirtualHost) -> list[list[str]]:
-    """What was done in each turn so far."""
+    """Returns the acts of each finished turn, in order."""
     found: list[list[str]] = [[]]
     for act in host.acts:
         found[-1].append(act)

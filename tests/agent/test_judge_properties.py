@@ -1,4 +1,4 @@
-"""What holds for the judge whatever it is told: memories, standings and evidence at random, much of it nonsense."""
+"""Properties of the judge for any input: memories, standings and evidence at random, much of it nonsense."""
 
 from __future__ import annotations
 

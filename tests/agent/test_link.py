@@ -26,7 +26,7 @@ with IPRoute() as ip:
 
 
 class Calls:
-    """What the agent would check: once per call."""
+    """A stand-in for the agent, which would check once per call: it counts the calls."""
 
     def __init__(self) -> None:
         self.count = 0

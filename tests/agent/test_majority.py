@@ -1,4 +1,4 @@
-"""What docs/safety.md says that the majority costs is what the judge decides, row by row."""
+"""The table of docs/safety.md about the costs of the majority: the judge decides as each row says."""
 
 from __future__ import annotations
 

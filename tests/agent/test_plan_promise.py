@@ -1,4 +1,4 @@
-"""What is promised, what may be, and what binds the judgement: each clause of rule 5."""
+"""The promises of an agent, those that it may make, and those that bind the judgement: each clause of rule 5."""
 
 from __future__ import annotations
 

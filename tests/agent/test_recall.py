@@ -1,4 +1,4 @@
-"""What a starting daemon takes up of the run before it, and what it leaves."""
+"""The state that a starting daemon takes over from the run before it, and the state that it ignores."""
 
 from __future__ import annotations
 

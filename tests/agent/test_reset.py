@@ -43,7 +43,7 @@ def carried_out(reset: Reset, watchdog: Watchdog, record: str, start_node_record
 
 
 def reset_host(directory: Path, start_node_record: Callable[[], None]) -> str:
-    """What the agent does once it is condemned; returns only where it has no right to reboot."""
+    """Resets the host as a condemned agent does; returns only where this process has no right to reboot."""
     refuse_outside_of_namespaces()
     with watchdogs(directory, DEVICES) as served:
         watchdog = armed(served)

@@ -1,4 +1,4 @@
-"""What a read of a machine may say: only what the API itself says, of that very machine, dated by its beginning."""
+"""A read of a machine says only what the API itself says of that very machine, and is dated by its beginning."""
 
 from __future__ import annotations
 

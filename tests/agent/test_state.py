@@ -1,4 +1,4 @@
-"""What survives a crash of the daemon, and what happens to files that can't be relied on."""
+"""The saved state: what survives a crash of the daemon, and what happens to files that can't be relied on."""
 
 from __future__ import annotations
 

@@ -246,7 +246,7 @@ class VirtualHost:
     def show(self, verdict: Verdict) -> None:  # noqa: ARG002
         self.acts.append("show")
 
-    # What happens
+    # The course of events
 
     def tell(self, news: News) -> None:
         self._news.append(news)
@@ -320,7 +320,7 @@ class VirtualHost:
             self.advance(every_seconds)
 
     def check(self) -> None:
-        """What must hold at every moment."""
+        """Asserts all that must hold at every moment."""
         assert self.gate is Gate.CLOSED or not isinstance(self._record(), GateClosed), "closed, it says, and it is open"
         promise = self._promised()
         if promise is None:

@@ -23,7 +23,7 @@ class Watchdogs:
         return str(self.directory / name)
 
     def events(self, name: str = "watchdog") -> list[dict[str, Any]]:
-        """What was recorded about one device, in order."""
+        """Returns the recorded events of one device, in order."""
         return [event for event in map(json.loads, lines(self.record)) if event["device"] == name]
 
     def names(self, name: str = "watchdog") -> list[str]:

@@ -1,4 +1,4 @@
-"""What an agent costs on a host that is well: memory, CPU, requests; and how soon it acts once it is condemned."""
+"""The costs of an agent on a host that is well: memory, CPU, requests; and how soon it acts once it is condemned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the agent's start costs on an emulated machine, beside a Python there that only loads the same libraries."""
+"""The cost of the agent's start on an emulated machine, beside a Python there that only loads the same libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the client adds to a read on a kept connection, beyond what server and wire take themselves."""
+"""The time that the client adds to a read on a kept connection, beyond the time of the server and the wire."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a leader costs while there is nothing to do: memory and requests, with a large cluster to look after."""
+"""The costs of a leader while there is nothing to do: memory and requests, with a large cluster to look after."""
 
 from __future__ import annotations
 

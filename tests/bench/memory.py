@@ -1,4 +1,4 @@
-"""What the configuration and the client add to a bare process, with its memory locked."""
+"""The memory that the configuration and the client add to a bare process, with its memory locked."""
 
 from __future__ import annotations
 

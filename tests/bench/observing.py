@@ -1,4 +1,4 @@
-"""What the cluster weighs in a leader that sees all of it."""
+"""The memory that the cluster takes in a leader that sees all of it."""
 
 from __future__ import annotations
 

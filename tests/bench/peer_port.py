@@ -1,4 +1,4 @@
-"""What the peer port carries on one core, and how long the slowest answers take, also among 1,000 slow strangers."""
+"""The throughput of the peer port on one core, and the time of its slowest answers, also among 1,000 slow strangers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a power cycle costs the leader, by how many hosts there are, and how soon it sees that one is off."""
+"""The leader's costs of a power cycle, by the number of hosts, and how soon the leader sees that a host is off."""
 
 from __future__ import annotations
 

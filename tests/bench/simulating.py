@@ -20,7 +20,7 @@ REPOSITORY = Path(__file__).parents[2]
 CAMPAIGNS_PYTHON = REPOSITORY / ".venv-campaign" / "bin" / "python"
 NODES, SCHEDULES = 5, 400
 WARM_SECONDS = 100.0
-"""What a compiler that learns while it runs needs: a campaign takes hours."""
+"""A compiler that learns while it runs needs this time to get warm; a campaign takes hours."""
 
 
 def schedules_per_minute() -> Iterator[Figure]:

@@ -1,4 +1,4 @@
-"""What a long watch costs: memory must stay flat, however many events pass."""
+"""The cost of a long watch: memory must stay flat, however many events pass."""
 
 from __future__ import annotations
 

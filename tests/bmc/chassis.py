@@ -1,4 +1,4 @@
-"""What a BMC's wires do: `chassis.py DIRECTORY [get|set] power ...`, called by ipmi_sim. Power is a group of processes.
+"""A BMC's wires: ipmi_sim calls `chassis.py DIRECTORY [get|set] power ...`. Power is a group of processes.
 
 In DIRECTORY: `command`, the host's, one argument a line; `mode`, how the wires fare; `host`, its pid while it is on;
 `hosts`, the pids of all that were ever on.

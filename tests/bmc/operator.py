@@ -1,4 +1,4 @@
-"""What is known of the baremetal-operator, as a program: it reads power, tells it, and switches it as it is asked to.
+"""The baremetal-operator as far as we know it, as a program: it reads power, reports it, and switches it on request.
 
 python -m tests.bmc.operator KUBECONFIG ACCESS WEBHOOK MINUTE_SECONDS. ACCESS is a file with port and password of every
 host's BMC, by name; WEBHOOK a directory with the port, certificate and key of its admission webhook, without which
@@ -40,10 +40,10 @@ Json = dict[str, Any]
 
 
 class BmcError(Exception):
-    """What the BMC, or the way to it, says."""
+    """An error of the BMC, or of the way to it; the text is the error message."""
 
 
-# What it decides.
+# The operator's decisions.
 
 
 def reboot_mode(annotations: Mapping[str, str]) -> str:
@@ -79,7 +79,7 @@ def due_minutes(errors: int) -> float:
 
 
 def change_of_marks(host: Json) -> Json | None:
-    """What it changes beside the status, if anything: its finalizer, and the bare key once the host is off."""
+    """Returns the change beside the status: of its finalizer, or of the bare key once the host is off; None if none."""
     metadata, status = host["metadata"], host.get("status") or {}
     finalizers: list[str] = metadata.get("finalizers") or []
     if metadata.get("deletionTimestamp"):
@@ -91,7 +91,7 @@ def change_of_marks(host: Json) -> Json | None:
     return None
 
 
-# What it does.
+# The operator's actions.
 
 
 def ipmi(access: Json, *command: str) -> str:
@@ -185,7 +185,7 @@ class Operator:
         return await self._manage_power(host, annotations, status)
 
     async def _manage_power(self, host: Json, annotations: Json, status: Json) -> float:
-        """What it reads is told before anything is done about it."""
+        """Writes the power that it reads into the status before it switches; returns the minutes until it is due."""
         access = json.loads(self._access.read_text())[host["metadata"]["name"]]  # a person may have corrected it
         errors = status.get("errorCount") or 0
         try:

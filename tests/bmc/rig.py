@@ -172,7 +172,7 @@ class Rig:
         known = json.loads(self.access.read_text())[HOST] if self.access.exists() else {}
         self.access.write_text(json.dumps({HOST: {**known, **changes}}))
 
-    # What is seen.
+    # The state of the host and of the cluster.
 
     @property
     def pid(self) -> int:
@@ -200,7 +200,7 @@ class Rig:
         return self.find(CONFIG_MAPS, backup_name(NODE), NAMESPACE) is not None
 
     def told(self) -> str:
-        """What the leader's Events say that came, or came again, since the case began."""
+        """Returns the messages of the leader's Events that came, or came again, since the case began."""
         counted = {each["metadata"]["uid"]: (each.get("count"), each["message"]) for each in self.items(EVENTS)}
         return "\n".join(message for uid, (count, message) in counted.items() if self._heard.get(uid) != count)
 
@@ -217,7 +217,7 @@ class Rig:
         labelled = LABELS.items() <= node["metadata"]["labels"].items()
         return labelled and TAINT in (node["spec"].get("taints") or [])
 
-    # What people do.
+    # Actions of people.
 
     def ask(self) -> None:
         change = {"metadata": {"annotations": {EXTERNAL_REMEDIATION: ""}}}

@@ -1,4 +1,4 @@
-"""What each kind of setting accepts."""
+"""The values that each kind of setting accepts."""
 
 from __future__ import annotations
 

@@ -68,5 +68,5 @@ async def follow(client: ApiClient, kind: Resource, **options: Any) -> AsyncIter
 
 
 def story(changes: list[Change]) -> list[tuple[str, str]]:
-    """What happened to which object."""
+    """Returns the kind of each change and the name of its object."""
     return [(change.kind.value, name_of(change.object)) for change in changes]

@@ -33,13 +33,13 @@ EXPIRED = Refusal(Outcome.GONE, 410, "Expired")
 TOO_LARGE = Refusal(Outcome.INVALID, 413, "RequestEntityTooLarge")
 UNSUPPORTED_MEDIA_TYPE = Refusal(Outcome.INVALID, 415, "UnsupportedMediaType")
 INVALID = Refusal(Outcome.INVALID, 422, "Invalid")
-# What Kubernetes answers where a resourceVersion should not be, or is not a number.
+# Kubernetes answers so to a resourceVersion where none should be, or that is not a number.
 INTERNAL = Refusal(Outcome.SERVER_ERROR, 500, "")
 
 
 @contextmanager
 def refused(expected: Refusal) -> Iterator[pytest.ExceptionInfo[ApiError]]:
-    """What happens inside must end in that refusal."""
+    """Checks that the code inside ends in that refusal."""
     with pytest.raises(ApiError) as caught:
         yield caught
     _check(caught.value, expected)

@@ -1,4 +1,4 @@
-"""What users without rights, and with a reader's, may do, and what they are told."""
+"""Users without rights, and with a reader's: what they may do, and what the refusals tell them."""
 
 from __future__ import annotations
 

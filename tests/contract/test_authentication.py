@@ -1,4 +1,4 @@
-"""Who somebody is: tokens, certificates, and those that prove nothing."""
+"""Authentication: tokens, certificates, and credentials that prove nothing."""
 
 from __future__ import annotations
 

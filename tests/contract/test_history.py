@@ -1,4 +1,4 @@
-"""What the server has forgotten is answered with 410, and the client begins again."""
+"""The server answers with 410 for history that it has forgotten, and the client begins again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAMES = ["a", "b", "c"]
 
 @dataclass(frozen=True)
 class Past:
-    """What was read before the server forgot."""
+    """The results of the reads before the server forgot."""
 
     namespace: str
     version: str

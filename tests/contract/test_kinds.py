@@ -1,4 +1,4 @@
-"""What holds for every kind that pp-hostd touches."""
+"""Properties of every kind that pp-hostd touches."""
 
 from __future__ import annotations
 

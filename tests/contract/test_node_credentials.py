@@ -1,4 +1,4 @@
-"""What a node's own credentials allow: itself, its lease and its pods, and nothing that could undo a condemnation."""
+"""A node's own credentials allow it itself, its lease and its pods, and nothing that could undo a condemnation."""
 
 from __future__ import annotations
 

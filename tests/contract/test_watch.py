@@ -201,7 +201,7 @@ async def test_a_label_selects_what_is_watched(
         again = await following.change()
     assert (added.kind, added.object) == (ChangeKind.ADDED, condemned)
     assert (modified.kind, modified.object) == (ChangeKind.MODIFIED, noted)
-    # What left the selection is shown as it last matched, at the version of the change that took it out.
+    # An object that left the selection is shown as it last matched, at the version of the change that took it out.
     assert gone.object["metadata"]["labels"] == noted["metadata"]["labels"]
     assert (uid_of(gone.object), version_of(gone.object)) == (uid_of(noted), version_of(lifted))
     assert (again.kind, annotations_of(again.object)["unseen"]) == (ChangeKind.ADDED, "again")

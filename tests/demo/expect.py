@@ -1,4 +1,4 @@
-"""What must hold for the demo to have shown anything."""
+"""The conditions that must hold for the demo to have shown anything."""
 
 from __future__ import annotations
 

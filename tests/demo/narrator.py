@@ -21,7 +21,7 @@ class Form(enum.Enum):
 
 
 class Role(enum.Enum):
-    """Who speaks; the value is the name in JSON."""
+    """The role of a speaker; the value is its name in JSON."""
 
     AGENT = "agent"
     VICTIM = "victim"

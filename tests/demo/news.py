@@ -1,4 +1,4 @@
-"""What agents, leaders and the cluster say of themselves, told in the order in which it happened."""
+"""The news of agents, leaders and the cluster about themselves, told in the order in which it happened."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.harness.bed.record import Event
 Said = tuple[float, Role, str, str]
 """When, as what, who, what."""
 LANDMARKS = {Message.STATE_CHANGED.value, Message.GATE_OPENED.value}
-"""What is shown of agents that are not the victim's; five full journals would be too much to read."""
+"""The messages that are shown of agents other than the victim's; five full journals would be too much to read."""
 
 
 class News:

@@ -1,8 +1,8 @@
 """A StatefulSet's pod with a volume that only one node may hold, and the controllers that the embedded API lacks.
 
-The pod is a real process on a host. What is played here, on the cluster's own events: the StatefulSet controller and
-the scheduler (a pod whose object is gone is made again, on another node), the attachment of its volume, and a kubelet
-that starts what is bound to it. None of them acts before pod and VolumeAttachment are gone; pp-leader deletes them.
+The pod is a real process on a host. This module plays, on the cluster's own events, the StatefulSet controller and the
+scheduler (a pod whose object is gone is made again, on another node), the attachment of its volume, and a kubelet that
+starts what is bound to it. None of them acts before pod and VolumeAttachment are gone; pp-leader deletes them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Workload:
         self._api.patch(PODS.path(NAMESPACE, POD, "status"), {"status": {"phase": "Running"}})
 
     def play(self, change: Change) -> None:
-        """What the controllers do about a change."""
+        """Plays the controllers' reaction to a change."""
         if change.how != "DELETED" or change.kind not in self._gone:
             return
         self._gone[change.kind] = True

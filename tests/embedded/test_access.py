@@ -1,4 +1,4 @@
-"""Who may do what."""
+"""The users of the embedded API, and their rights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the contract cannot say of the store: it depends on nothing but its arguments, and shares nothing."""
+"""Properties of the store beyond the contract: it depends on nothing but its arguments, and shares nothing."""
 
 from __future__ import annotations
 

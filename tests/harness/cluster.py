@@ -1,4 +1,4 @@
-"""What a test needs of a cluster, whether it is the embedded API or a real control plane."""
+"""A cluster as tests need it, whether it is the embedded API or a real control plane."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ READER_RULES: list[dict[str, list[str]]] = [
         "verbs": ["get", "list", "watch"],
     }
 ]
-"""What `reader` may do, in every namespace; `nobody` may do nothing."""
+"""The rights of `reader`, in every namespace; `nobody` has no rights."""
 
 SomeCluster = TypeVar("SomeCluster", bound="Cluster")
 

@@ -26,7 +26,7 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
 class RealCluster(Cluster):
-    """What Kubernetes itself does; `start` is how to get one."""
+    """A control plane of Kubernetes itself; `start` brings one up."""
 
     kind = "real"
 

@@ -18,7 +18,7 @@ from tests.harness.supervise import Supervisor
 
 
 class EmbeddedCluster(Cluster):
-    """What `python -m pp_hostd.embedded` serves; `start` is how to get one."""
+    """The API that `python -m pp_hostd.embedded` serves; `start` brings one up."""
 
     kind = "embedded"
 
@@ -85,7 +85,7 @@ def _users() -> dict[str, Any]:
 
 
 def _url(supervisor: Supervisor) -> str:
-    """What it says when it is ready."""
+    """Waits until the embedded API is ready; returns the URL that it prints then."""
 
     def ready() -> str:
         if supervisor.processes()["embedded"]["exit"] is not None:

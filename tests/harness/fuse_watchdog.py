@@ -127,7 +127,7 @@ def answer_one(fuse: int, file_system: FileSystem) -> bool:
     try:
         request = os.read(fuse, 65536)
     except OSError as error:
-        # Whoever asked was killed before we read it, and so it is gone; else we were unmounted.
+        # The process that asked was killed before we read its request, which is gone with it; else we were unmounted.
         return error.errno in (errno.ENOENT, errno.EAGAIN)
     _, opcode, unique, node, _, _, pid, _, _ = IN_HEADER.unpack_from(request)
     if opcode in UNANSWERED:

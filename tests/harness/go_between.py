@@ -52,10 +52,10 @@ class GoBetween(ABC):
 
     @abstractmethod
     def answer(self, user: str, asked: Asked) -> Answer | None:
-        """What this user gets, in a thread of each connection; None ends the connection without a word."""
+        """Returns the answer to this user, in a thread of each connection; None ends the connection without a word."""
 
     def ask(self, asked: Asked) -> Answer:
-        """What the API says."""
+        """Returns the API's answer to this request."""
         upstream = self.connect()
         try:
             upstream.request(asked.method, asked.path, asked.body, asked.headers)

@@ -118,7 +118,7 @@ def node_list(items: Any, more: str = "") -> Json:
 
 
 def good(client: Client) -> None:
-    """What an API server would say to requests about nodes."""
+    """Answers requests about nodes as an API server would."""
     name = client.target.partition("?")[0].rpartition("/")[2]
     if client.method == "POST":
         name = json.loads(client.body)["metadata"]["name"]

@@ -1,4 +1,4 @@
-"""What a cluster holds at one moment, and what was written from then on."""
+"""The objects that a cluster holds, and the writes to it since a moment."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Past:
         self._versions = {kind: str(self._get(kind).json()["metadata"]["resourceVersion"]) for kind in kinds}
 
     def there(self) -> list[tuple[Resource, Json]]:
-        """What is there now."""
+        """Returns the objects that are there now, each with its kind."""
         return [(kind, item) for kind in self._versions for item in self._get(kind).json()["items"]]
 
     def changes(self) -> Iterator[Change]:

@@ -64,7 +64,7 @@ def of_cluster_api(part: str) -> list[dict[str, Any]]:
 
 
 def _copy(source: Path, directory: Path) -> None:
-    """A file, or a directory with all that is in it. What Go fetched can't be written to; the copy can."""
+    """Copies a file, or a directory with all files in it. Files that Go fetched can't be written to; the copies can."""
     paths = sorted(source.iterdir()) if source.is_dir() else [source]
     into = directory / source.name if source.is_dir() else directory
     into.mkdir(exist_ok=True)

@@ -41,7 +41,7 @@ class Trouble:
 
     @property
     def requests(self) -> list[Seen]:
-        """What arrived so far, in order."""
+        """Returns the requests that arrived so far, in order."""
         return [Seen(**request) for request in self._ask()["requests"]]
 
 

@@ -21,7 +21,7 @@ class Behaviour:
     timeout_seconds: int = 60
     """Until it is set."""
     granted_seconds: int | None = None
-    """What any SETTIMEOUT gets instead of its own argument."""
+    """The timeout that any SETTIMEOUT gets instead of its own argument."""
     min_seconds: int = 1
     """SETTIMEOUT refuses less."""
     refuses_timeout: bool = False

@@ -1,4 +1,4 @@
-"""What the kernel knows about this process's connections, seen from outside the client."""
+"""The kernel's view of this process's connections, from outside the client."""
 
 from __future__ import annotations
 

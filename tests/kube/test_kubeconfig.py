@@ -47,7 +47,7 @@ def write(path: Path, content: Any) -> str:
 
 
 def complaint(path: Path, content: Any) -> str:
-    """What the loader has to say; it always begins with the file."""
+    """Returns the loader's error message without the path of the file, with which it must begin."""
     with pytest.raises(UserError) as caught:
         load(write(path, content))
     assert caught.value.message.startswith(str(path))

@@ -14,7 +14,7 @@ CHUNK_BYTES = 65536
 
 
 class Cable:
-    """What it leads to is in the kubeconfig; `client` is at its other end."""
+    """The kubeconfig names the cluster at one end of the cable; `client` is at the other end."""
 
     def __init__(self, kubeconfig: Kubeconfig, own_url: str) -> None:
         self.client = ApiClient(replace(kubeconfig, endpoints=(endpoint(own_url, "the test"),)), deadline_seconds=10)

@@ -83,7 +83,7 @@ async def lease_of(client: ApiClient) -> Json:
 
 
 async def annotate(client: ApiClient) -> None:
-    """What a person might do to the Lease."""
+    """Annotates the Lease, as a person might."""
     patch = {"metadata": {"annotations": {"note": "seen"}}}
     await client.patch(LEASES, LEASE, patch, namespace=NAMESPACE)
 

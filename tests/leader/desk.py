@@ -40,7 +40,7 @@ PROMPT = b"Type the node's name to go on: "
 
 @dataclass(frozen=True)
 class Said:
-    """What a command said: the lines of a paragraph as one."""
+    """The exit code and the output of a command; `prose` is its standard output as one line."""
 
     code: int
     output: str

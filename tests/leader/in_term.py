@@ -32,7 +32,7 @@ ADDRESSES = {"status": {"addresses": [{"type": "InternalIP", "address": "192.0.2
 
 
 class InOffice:
-    """What a test does in the cluster, and what the leader tells people there."""
+    """The test's side of the cluster: it writes objects, and waits for the Events by which the leader tells people."""
 
     def __init__(self, home: Home) -> None:
         self.home, self.client = home, home.client

@@ -99,7 +99,7 @@ class Rival:
         self._world.at(ends, lambda: self._end(exchange, sent_at, answers[0] if answered else False))
 
     def _serve(self, exchange: LeaseExchange, seen: Lease | None) -> Lease | bool | None:
-        """What the API does with it: the Lease as it is then, or True for a conflict."""
+        """Carries out the exchange; returns the Lease as it is then (None: no Lease), or True for a conflict."""
         world, mine = self._world, self.candidacy
         if exchange is LeaseExchange.LOOK:
             return world.lease
@@ -129,7 +129,7 @@ class Rival:
 
 
 def disturb(world: World, what: str) -> None:
-    """What a person can do to the Lease."""
+    """Deletes, blanks or annotates the Lease, as a person can."""
     if what == "delete":
         world.lease = None
     elif world.lease is not None:

@@ -1,4 +1,4 @@
-"""What is kept of each object of the API: garbage is reported and harms nobody, and nothing grows without a bound."""
+"""The leader's caches of the API's objects: garbage is reported and harms nobody, and nothing grows without a bound."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def test_an_interrupted_question_ends_quietly(target: Target) -> None:
 
 
 def test_a_change_is_made_again_when_others_write_in_between(any_target: Target) -> None:
-    """What the first attempt was made of is gone by the time it arrives."""
+    """Others change the Node before the first attempt arrives, and again before the second one does."""
     seen: list[str] = []
 
     def change(node: Json) -> Json:

@@ -131,7 +131,7 @@ def test_a_step_that_somebody_else_has_taken_is_not_taken_twice(desk: Desk) -> N
 
 
 def test_no_step_is_taken_whose_file_can_not_be_written(desk: Desk, tmp_path: Path) -> None:
-    """Whoever tries again with a better name would take two."""
+    """A person who tries again with a better name would take two steps."""
     store(desk, STEPS[1])
     refused = desk.run("rotate-key", "next", "--unasked", "--out", str(tmp_path / "missing" / "peer.key"))
     assert (refused.code, "can't be written" in refused.complaint) == (2, True)

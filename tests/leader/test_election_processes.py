@@ -54,7 +54,7 @@ class Campaign:
         return any(term for _, term in self.looks(name)[-1:])
 
     def leader(self) -> str:
-        """Who acts, once somebody does."""
+        """Waits until a candidate acts; returns its name."""
         return eventually(lambda: next(filter(self.acts, self._names), ""), "somebody acts")
 
     def terms(self) -> list[tuple[float, float, str]]:

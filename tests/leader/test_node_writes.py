@@ -1,4 +1,4 @@
-"""What the leader changes on a Node: its own marks, and nothing that others have put there."""
+"""The leader's changes to a Node: its own marks, and nothing that others have put there."""
 
 from __future__ import annotations
 

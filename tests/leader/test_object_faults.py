@@ -1,4 +1,4 @@
-"""What is wrong with Nodes and machines is told once for as long as it stays so, and never of too many."""
+"""The leader reports a fault of a Node or machine once for as long as it lasts, and never those of too many objects."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Desk:
         observed: Observed | None = None,
         revision: int = 0,
     ) -> list[tuple[About, str]]:
-        """What is newly reported."""
+        """Reports these faults; returns the Events that are new."""
         before = len(self.events)
         self.object_faults.tell(observed or Observed(), (of_nodes, of_machines), revision)
         return self.events[before:]

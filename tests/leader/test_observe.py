@@ -1,4 +1,4 @@
-"""What the leader sees of a cluster: every machine with its Node, and never a condemnation as unbroken that was not."""
+"""The leader's view of a cluster: every machine with its Node, and no broken condemnation as an unbroken one."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def test_no_machine_of_a_paused_cluster_is_handed_to_its_owner() -> None:
     world.run(lambda: bool(world.steps(HandToOwner)))
 
 
-# What the watch shows, and what is read once more.
+# The watch of Clusters, and the read just before a step.
 
 
 @BY_EACH

@@ -1,4 +1,4 @@
-"""What ends the wait early, and what voids it (rules 6, 11); the promise that is waited for, and what changes it."""
+"""Evidence that ends the wait early, and evidence that is void (rules 6, 11); the host's promise, and its changes."""
 
 from __future__ import annotations
 

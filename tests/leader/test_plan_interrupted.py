@@ -1,4 +1,4 @@
-"""Whoever interferes with a remediation at whichever step, or takes it over, all ends well."""
+"""A remediation ends well, whoever interferes with it or takes it over, and at whichever step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people hear about each course: every write, every refusal, what lasts, and that it is done."""
+"""The leader's reports about each course: every write, every refusal, each wait that lasts, and the end."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def _refused(world: World) -> bool:
 
 
 class Daemon:
-    """Whoever renews: a kubeconfig whose certificate is near its end, and a directory for what comes after it."""
+    """A daemon that renews: a kubeconfig whose certificate ends in `left_seconds`, and a directory for later ones."""
 
     def __init__(self, world: World, directory: Path, subject: Subject, left_seconds: float = 300) -> None:
         cluster = world.cluster
@@ -89,7 +89,7 @@ class Daemon:
         return self.client.certificate.ends
 
     async def who(self) -> Json:
-        """Whom the API takes it for."""
+        """Returns the user and groups that the API takes the daemon for."""
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
         reply = await self.client.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", review)
         found: Json = reply["status"]["userInfo"]
@@ -108,7 +108,7 @@ def no_requests(world: World) -> None:
 
 @pytest.fixture
 def leader(world: World) -> Iterator[Approvals]:
-    """What the active leader does about requests."""
+    """Yields the part of the active leader that approves requests."""
     client = ApiClient(load(str(world.cluster.kubeconfig(*LEADER))), deadline_seconds=20)
     with closing(client), closing(Journal(identifier="pp-leader")) as journal:
         yield Approvals(client, lambda: ENROLLED, lambda: True, journal)

@@ -44,7 +44,7 @@ class VirtualApi:
         self.relist()
 
     def called(self, resource: Resource) -> str:
-        """What the tests call this kind."""
+        """Returns the name that the tests have for this kind."""
         names = {NODES: "nodes", CONFIG_MAPS: "config maps", BARE_METAL_HOSTS: "hosts"}
         names.update({version: kind for kind, versions in REMEDIATIONS.items() for version in versions})
         names.update(dict.fromkeys(CLUSTERS, "clusters"))

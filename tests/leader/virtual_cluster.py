@@ -1,6 +1,6 @@
 """A cluster in memory that the leader's real driver works on: every step takes effect as it would in an API.
 
-What truly runs on a host is told in tests/leader/virtual_host.py.
+tests/leader/virtual_host.py knows which workloads truly run on a host.
 """
 
 from __future__ import annotations
@@ -96,10 +96,10 @@ class VirtualCluster:
     def show(self, next_actions: tuple[NextAction, ...]) -> None:
         pass
 
-    # What the hosts are for
+    # The hosts' part, which a subclass adds
 
     def answers(self, node: str, machine_key: str, peers: tuple[Member, ...], asked_at: float) -> Iterable[StepNews]:
-        """What the peers say about that node."""
+        """Returns the peers' answers about that node."""
         raise NotImplementedError
 
     def frees(self, node: str) -> None:
@@ -183,7 +183,7 @@ class VirtualCluster:
     async def _ask_peers(self, node: str, machine_key: str, _uid: str, peers: tuple[Member, ...]) -> None:
         self._news += self.answers(node, machine_key, peers, self._steps_api.now)
 
-    # What others look at and do
+    # Reads and writes of others
 
     def machine(self, machine_key: str) -> Machine | None:
         found = self.api.get(self.api.machine_kind, machine_key)

@@ -98,7 +98,7 @@ class World(VirtualCluster):
         wanted = Armed(f"boot-{self.boot}", 22.0, 10.0, watchdog, self.gate, machine.uid, roster.roster.version)
         return replace(wanted, **changes)
 
-    # What the host does
+    # Actions of the host
 
     def state(self, record: AgentRecord | None) -> None:
         """The agent's record, if there is a Node to bear it."""
@@ -106,7 +106,7 @@ class World(VirtualCluster):
             self.annotate_node(HOST, **{AGENT: None if record is None else record.render()})
 
     def live(self) -> None:
-        """What the time that has passed does to the host, if its workloads run."""
+        """Lets the host find proof, or resets it if its time is over; does nothing if its workloads do not run."""
         if not self.running:
             return
         promise = self.promise
@@ -172,7 +172,7 @@ class World(VirtualCluster):
         status = {"conditions": [{"type": "Ready", "status": str(ready)}]}
         self.api.patch("nodes", HOST, {"status": status})
 
-    # What others do
+    # Actions of others
 
     def condemn(self) -> None:
         """As another leader did."""
@@ -206,7 +206,7 @@ class World(VirtualCluster):
     def garble(self) -> None:
         self.annotate_machine(self.machine_key, **{EXTERNAL_REMEDIATION: "yesterday"})
 
-    # What is true
+    # Facts
 
     def condemnation(self, machine_key: str = "") -> object:
         machine = self.machine(machine_key or self.machine_key)
@@ -233,7 +233,7 @@ class World(VirtualCluster):
         return isinstance(self.condemnation(), NotRequested)
 
     def steps(self, *kinds: type[LeaderStep]) -> list[LeaderStep]:
-        """What took effect, of these kinds if some are named."""
+        """Returns the steps that took effect, of these kinds if some are named."""
         return [remedy for _, remedy in self.done if not kinds or isinstance(remedy, kinds)]
 
     def at(self, kind: type[LeaderStep]) -> float:
@@ -248,19 +248,19 @@ class World(VirtualCluster):
         return has and spec == {**SPEC, "taints": [TAINT]} and self.node(HOST).machine_key == self.machine_key
 
     def ready(self) -> str:
-        """What its Ready condition says; empty if it has none."""
+        """Returns the status of the Node's Ready condition; empty if it has none."""
         conditions = ((self.api.get("nodes", HOST) or {}).get("status") or {}).get("conditions") or ()
         return next((str(each["status"]) for each in conditions if each["type"] == "Ready"), "")
 
     def held(self, seconds: float = 300.0) -> str:
-        """What people are told when so much time has passed and nothing was freed."""
+        """Lets so much time pass, checks that nothing is freed, and returns the leader's sentences about the host."""
         freed = len(self.steps(DeleteNode, MarkFreeing))
         self.spend(seconds)
         assert len(self.steps(DeleteNode, MarkFreeing)) == freed
         return self.next_action()
 
     def next_action(self, name: str = HOST) -> str:
-        """What people hear about this node."""
+        """Returns the leader's sentences about this node; empty if none."""
         return "; ".join(next_action.sentence for next_action in self.driver.next_actions if next_action.node == name)
 
     def _finds_proof(self) -> bool:

@@ -20,7 +20,7 @@ from tests.leader.virtual_api import Conflict, Json, VirtualApi
 
 
 class Cluster(Protocol):
-    """What the API of the virtual cluster's steps stands for."""
+    """The virtual cluster, as the API of its steps uses it."""
 
     api: VirtualApi
     now: float

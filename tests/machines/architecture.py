@@ -1,4 +1,4 @@
-"""What differs between the processors that guests can have: it is the one of this machine, emulated all the same."""
+"""The differences between the architectures of guests: a guest has this machine's, and yet QEMU emulates it."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Plan:
     settings: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)
     before: str = "true"
-    """What is done to it before its units start."""
+    """The script that runs in the guest before its units start."""
     suite: str = NEWEST
 
 
@@ -144,7 +144,7 @@ class Bed:
         return found
 
     def record(self, guest: Guest) -> AgentRecord | None:
-        """What its agent says on its Node."""
+        """Returns the record of the guest's agent on its Node; None if there is none."""
         found = self.contents.node(guest.name).agent
         assert not isinstance(found, Unreadable), found
         return found
@@ -154,10 +154,10 @@ class Bed:
         with self._condemning:
             self.contents.condemn(guest.name)
 
-    # What surrounds them.
+    # The surroundings of the guests.
 
     def set_api(self, mode: Mode, *guests: Guest) -> None:
-        """What these guests find at the API's address."""
+        """Sets the mode that these guests find at the API's address."""
         ask(self.supervisor.directory / "relay", "set_mode", [each.number for each in guests], [API_SERVER], mode.value)
 
     @contextlib.contextmanager
@@ -191,7 +191,7 @@ class Bed:
         self.supervisor.close()
         self.contents.close()
 
-    # What is in a guest's /etc.
+    # The content of a guest's /etc.
 
     def _files(self, guest: Guest, settings: Mapping[str, Any]) -> dict[str, bytes]:
         own = self.supervisor.directory / f"{guest.name}.kubeconfig"

@@ -10,7 +10,7 @@ from tests.machines.guest import Guest
 
 
 class Fate(enum.Enum):
-    """What QEMU's events say about a guest."""
+    """The fate of a guest, by QEMU's events."""
 
     RESET = "reset in the bound"
     PROTECTED = "up, and reset in the bound once it was condemned"

@@ -1,4 +1,4 @@
-"""What keeps the kubelet back after a boot, and what does not."""
+"""The gate: what keeps the kubelet back after a boot, and what does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What guests are made of, as Debian's packages bring it: a root file system for each release, and a kernel."""
+"""The parts of guests that Debian's packages bring: a root file system for each release, and a kernel."""
 
 from __future__ import annotations
 

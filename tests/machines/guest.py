@@ -85,7 +85,7 @@ class Guest:
         assert self._qmp is not None, f"{self.name} was not begun"
         return self._qmp
 
-    # What QEMU tells.
+    # QEMU's events.
 
     def resets(self, since: float = 0.0) -> list[Event]:
         """Its resets, whoever did it, after that moment."""
@@ -102,10 +102,10 @@ class Guest:
             raise TimeoutError(f"waited {within_seconds:g} s in vain until {what}")
         return found[0]
 
-    # What a person at it would do or see.
+    # Actions and views of a person at the guest.
 
     def run(self, script: str, seconds: float = RUN_SECONDS) -> str:
-        """What a script says that ends well."""
+        """Returns the output of a script; fails if the script does not end with 0."""
         ran = self.shell.run(script, seconds)
         assert ran.exit == 0, f"{self.name}: `{script}` ended with {ran.exit}: {ran.said}"
         return ran.said
@@ -142,7 +142,7 @@ class Guest:
     def journal(self, *arguments: str) -> str:
         return self.run(f"journalctl --no-pager --output=cat {' '.join(arguments)}")
 
-    # What can happen to it.
+    # Mishaps of the guest.
 
     def set_link(self, up: bool) -> None:
         """Pull its cable, or put it back."""
@@ -158,7 +158,7 @@ class Guest:
         self.qmp.ask("inject-nmi")
 
     def keep_logs(self, directory: Path) -> None:
-        """What is left of it, for whoever looks into a failure."""
+        """Writes the guest's console, QEMU's events and the journal there, for a person who looks into a failure."""
         directory.mkdir(parents=True, exist_ok=True)
         if (self.directory / "console.log").exists():
             shutil.copy(self.directory / "console.log", directory / f"{self.name}.console.log")

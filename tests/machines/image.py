@@ -1,4 +1,4 @@
-"""What a guest boots: a kernel, an early root that finds the disk, and the disk, furnished for the test bed."""
+"""The parts of a guest's boot: a kernel, an early root that finds the disk, and the disk as the test bed needs it."""
 
 from __future__ import annotations
 

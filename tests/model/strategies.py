@@ -1,4 +1,4 @@
-"""What hypothesis draws for the records: valid ones, their parts, and the ways in which a stranger damages them."""
+"""The records that hypothesis draws: valid ones, their parts, and the ways in which a stranger damages them."""
 
 from __future__ import annotations
 

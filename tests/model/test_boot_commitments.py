@@ -1,4 +1,4 @@
-"""What a bond says may stand on the Node, and so must be kept (rule 5)."""
+"""BootCommitments: the records that may stand on the Node, and the promises that must so be kept (rule 5)."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def metadata(request: object = None, number: object = None, *, label: bool = Fal
 
 
 def patched(patch: dict[str, Any]) -> dict[str, Any]:
-    """What the API makes of a merge patch on empty metadata."""
+    """Returns the metadata that the API makes of a merge patch on empty metadata."""
     return {name: {key: value for key, value in part.items() if value is not None} for name, part in patch.items()}
 
 

@@ -1,4 +1,4 @@
-"""What holds for every record that is stored as JSON: it comes back as it was, and nothing that is read can raise."""
+"""Properties of every record that is stored as JSON: it comes back as it was, and nothing that is read can raise."""
 
 from __future__ import annotations
 

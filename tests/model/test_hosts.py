@@ -1,4 +1,4 @@
-"""What Machines, BareMetalHosts and remediation objects say is read in full, or refused with a reason: never raised."""
+"""Machines, BareMetalHosts and remediation objects: each is read in full, or refused with a reason; nothing raises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whom an inquiry asks in which round, and what the answers come to."""
+"""An inquiry: the peers that it asks in each round, and the result of their answers."""
 
 from __future__ import annotations
 

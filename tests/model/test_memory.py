@@ -1,4 +1,4 @@
-"""What the host is bound to, and what it keeps over a restart."""
+"""The Standing to which a host is bound, and the Memory that it keeps over a restart."""
 
 from __future__ import annotations
 

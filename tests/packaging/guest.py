@@ -1,7 +1,7 @@
 """A Debian with systemd, booted in a container, with a watchdog of ours as its /dev/watchdog: for packages to live in.
 
-It shares the machine's network, so that an API of the tests is reached at 127.0.0.1; all else is its own. What is
-written in it is gone with it.
+It shares the machine's network, so that it reaches an API of the tests at 127.0.0.1; all else is its own. Files that
+are written in it are gone with it.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Guest:
         return self.run("journalctl", "--no-pager", "--unit", unit).stdout
 
     def watchdog(self) -> list[str]:
-        """What happened to its watchdog so far."""
+        """Returns the names of its watchdog's events so far, in order."""
         record = self._work / "record"
         lines = record.read_text().splitlines() if record.exists() else []
         events: list[dict[str, Any]] = [json.loads(line) for line in lines]

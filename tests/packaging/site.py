@@ -55,7 +55,7 @@ class Site:
         self.guest.run("rpm", "--upgrade", "--nodeps", *(f"/rpms/{package}.noarch.rpm" for package in packages))
 
     def configure(self, settings: str = SETTINGS) -> None:
-        """What `pp-leader enroll` and an editor leave in /etc."""
+        """Writes the files that `pp-leader enroll` and an editor leave in /etc."""
         config = yaml.safe_load(self._cluster.kubeconfig("admin", token=True).read_text())
         config["users"][0]["user"] = {"tokenFile": TOKEN_FILE}
         self.guest.write("/etc/pp-hostd/kubeconfig", yaml.safe_dump(config), "600")
@@ -64,7 +64,7 @@ class Site:
         self.guest.write(OVERRIDES, f"{settings}[peers]\nport = {_free_port()}\naddress = '127.0.0.1'\n")
 
     def act_as(self, user: str) -> None:
-        """Whose rights the agent has from now on: `reader` may not write."""
+        """Gives the agent the rights of that user from now on; `reader` may not write."""
         self.guest.write(TOKEN_FILE, token_of(user), "600")
 
     def give_leader_credentials(self) -> None:
@@ -84,7 +84,7 @@ class Site:
         eventually(self.is_armed, "the host is armed", 60)
 
     def record(self) -> AgentRecord | None:
-        """What the agent has written on its Node."""
+        """Returns the record that the agent has written on its Node; None if there is none."""
         agent = self._contents.node(NODE).agent
         assert not isinstance(agent, Unreadable), agent
         return agent

@@ -1,4 +1,4 @@
-"""What is in the packages, what they need, and what rpmlint says of them."""
+"""The content of the packages, their requirements, and rpmlint's findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What systemd makes of the installed units: from installing to an armed host, and all that may happen to its agent."""
+"""The installed units under systemd: from installing to an armed host, and all that may happen to its agent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UPGRADE = ("pp-hostd-0.1.0-2.bundled", "pp-leader-0.1.0-2.bundled")
 
 
 def let_go(events: list[str]) -> set[str]:
-    """What would have left the host unprotected, or reset it."""
+    """Returns the events that would have left the host unprotected, or reset it; empty if none."""
     return {"open", "close", "magic", "disabled", "fired"}.intersection(events)
 
 

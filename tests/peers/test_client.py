@@ -201,7 +201,7 @@ async def test_a_name_is_never_looked_up() -> None:
 
 
 async def no_cycles(fail: Callable[[], Awaitable[object]]) -> None:
-    """What the servers of these tests leave behind is theirs: only the client's own objects count."""
+    """Checks that a failure leaves no cycles of the client's own objects; those of the tests' servers do not count."""
     await fail()
     await asyncio.sleep(0.05)
     gc.collect()

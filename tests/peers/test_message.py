@@ -40,7 +40,7 @@ def received(asked: Exchange, keyring: Keyring = KEYRING, reader: Keyring = KEYR
 
 
 def replied(answer: Answer = ANSWER, keyring: Keyring = KEYRING, asked: Exchange = ASKED) -> Answer | Unreadable:
-    """What ASKED makes of this answer, signed as one to `asked`."""
+    """Reads this answer, which is signed as one to `asked`, as the reply to ASKED."""
     body = answer.render().encode()
     signature = asked.answer_signature(body, keyring).encode()
     return parse_reply(ASKED, 200, {SIGNATURE: signature}, body, KEYRING)
@@ -164,7 +164,7 @@ def test_an_answer_by_a_stranger_is_not_taken() -> None:
 
 
 def test_a_question_is_no_answer() -> None:
-    """Whoever hears a question can't send its own signature back as an answer's."""
+    """A peer that hears a question can't send the question's signature back as that of an answer."""
     body = b""
     signature = dict(ASKED.headers(KEYRING))[SIGNATURE]
     reply = parse_reply(ASKED, 200, {SIGNATURE: signature}, body, KEYRING)

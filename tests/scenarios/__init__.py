@@ -1,1 +1,1 @@
-"""What real agents on real hosts do when the world around them fails: one sentence of the design per test."""
+"""Scenarios of real agents on a bed's hosts while the world around them fails: one sentence of the design per test."""

@@ -108,7 +108,7 @@ def _never() -> dict[Write, list[float]]:
 
 
 def write_of(asked: Asked) -> Write | None:
-    """What of a remediation this is; None: a read, or the leader's own affairs."""
+    """Returns the write of a remediation that this request is; None: a read, or the leader's own affairs."""
     if asked.method == "GET":
         return None
     body = json.loads(asked.body)

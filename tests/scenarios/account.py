@@ -1,9 +1,10 @@
-"""What came of a play, in words that fit both worlds: what was written about each host, in order, and its verdicts.
+"""The account of a play, simulated or real, in the same words: the writes about each host, in order, and its verdicts.
 
-What decides nothing is left out, on both sides alike. Of writes: those that change no fact below (status, heartbeats,
-what people note), the leaders' Lease, and what leaders tell people. Of verdicts: what is none yet, such as reads that
-fail, an inquiry under way, and what an unarmed host still lacks; and the same one again. Agent and gate start in any
-order: what an agent that is first withdraws is left out, since it says in the same boot that its gate is closed.
+The account leaves out all that decides nothing, on both sides alike. Of writes: those that change no fact below
+(status, heartbeats, people's notes), the leaders' Lease, and the leaders' reports to people. Of verdicts: sentences
+that are none yet, such as failed reads, an inquiry under way, and the lacks of an unarmed host; and the same verdict
+again. Agent and gate start in any order: the account leaves out the withdrawal of an agent that is first, since that
+agent says in the same boot that its gate is closed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tests.harness.past import Change, Json
 
 KINDS = (NODES, OPENSHIFT_MACHINES, CONFIG_MAPS)
 BOOTS, KUBELET = "boots", "its kubelet starts"
-"""What stands among a host's sentences when that happens."""
+"""Sentences that stand among a host's own when the host boots, and when its kubelet starts."""
 VERDICTS = {
     BOOTS: BOOTS,
     KUBELET: KUBELET,
@@ -78,13 +79,13 @@ class Accounting:
         return Account([_without_early_withdrawals(each) for each in writes.values()], list(verdicts.values()))
 
     def standing(self, there: Iterable[tuple[Resource, Json]], unbroken: Iterable[str]) -> Standing:
-        """What all that is there comes to, and these hosts that are in the boot that they began with."""
+        """Returns the facts of these objects and `unbroken` hosts; these hosts are in the boot that they began with."""
         facts = [(kind.kind, _about(found), self._facts_of(kind, found)) for kind, found in there]
         hosts: list[tuple[str, str, Facts]] = [("Host", name, {}) for name in unbroken]
         return {(kind, self._hosts.index(name)): each for kind, name, each in facts + hosts if name in self._hosts}
 
     def _word(self, change: Change) -> str:
-        """What it changed; nothing, if that is no fact."""
+        """Returns the change in words; empty for a Node or Machine whose facts stay the same."""
         if change.kind is CONFIG_MAPS or change.type == "DELETED":
             return _PLAIN_WORDS[change.type]
         key, facts = (change.kind, change.name), self._facts_of(change.kind, change.object)

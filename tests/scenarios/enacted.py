@@ -58,7 +58,7 @@ def _is_time(at: float, cue: Callable[[], bool]) -> bool:
 
 
 class _Enactment:
-    """What goes down comes back as in the simulator. What lasts ends when all is healed."""
+    """Hosts, agents and leaders that go down come back as in the simulator. Cuts and a stopped API end in `_heal`."""
 
     def __init__(self, stage: LeaderStage, hosts: dict[str, Host]) -> None:
         """`hosts` by their parts."""

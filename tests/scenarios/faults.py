@@ -1,4 +1,4 @@
-"""What the scenarios of faults share: hosts with a program of ours for an agent, and a look at proofs and feeds."""
+"""Helpers of the scenarios of faults: hosts with a program of ours for an agent, and a look at proofs and feeds."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ def last_feed_at(host: Host) -> float:
 
 
 def status(host: Host) -> dict[str, Any]:
-    """What `pp-hostd status --json` prints there."""
+    """Returns the status that `pp-hostd status --json` prints on the host."""
     shown: dict[str, Any] = json.loads(host.run("pp-hostd", "status", "--json").stdout)
     return shown
 
 
 def python(host: Host, source: str, *arguments: str) -> str:
-    """What this program prints there."""
+    """Runs this Python program on the host; returns its standard output."""
     return host.run(sys.executable, "-c", source, *arguments).stdout

@@ -110,7 +110,7 @@ class Renewals:
 
 
 def play(minutes: float, count: int) -> str:
-    """What was seen; an AssertionError or TimeoutError tells what went wrong."""
+    """Returns a summary of the play; an AssertionError or TimeoutError says what went wrong."""
     with RealCluster.start() as cluster:
         cluster.run_signer(f"{LIVES_SECONDS}s")
         with LeaderStage.on(cluster, count, **AS_INSTALLED) as stage:

@@ -24,7 +24,7 @@ SELF_TIMEOUT_SECONDS = SETTINGS["agent.self_timeout_seconds"]
 DEAD_SECONDS = SELF_TIMEOUT_SECONDS + 2 * WATCHDOG_SECONDS
 """T + 2W: nobody lives longer than this without a proof."""
 LONG_SECONDS = 2 * SELF_TIMEOUT_SECONDS
-"""Who is still fed after this has found new proof."""
+"""A host whose watchdog is still fed after this time has found new proof."""
 TOKEN_FILE = "/etc/pp-hostd/token"
 
 
@@ -97,7 +97,7 @@ class Stage:
         machine_key = f"{metadata['namespace']}/{host.name}" if "namespace" in metadata else None
         return Member(host.name, machine_key, host.address, metadata["uid"], since=self._version, until=None)
 
-    # What a scenario does to a host; the next one finds it mended.
+    # Changes of a scenario to a host; the next scenario finds the host mended.
 
     def alter(self, host: Host) -> Path:
         """Have it mended and booted again for the next scenario; its /etc/pp-hostd."""
@@ -114,7 +114,7 @@ class Stage:
         self.bed.configure(host, {**self._settings, **changes})
 
     def write_token(self, host: Host, token: str) -> None:
-        """What a host that uses one shows from now on."""
+        """Writes the token that the host shows from now on, if it uses tokens."""
         (host.etc / "token").write_text(token)
 
     def _use_token(self, host: Host) -> None:
@@ -124,16 +124,16 @@ class Stage:
         path.write_text(path.read_text().replace(f"token: {token}", f"tokenFile: {TOKEN_FILE}"))
 
     def write_credential(self, host: Host, *, certificate: Issued | None = None, token: str | None = None) -> Path:
-        """What the host shows to the API, from its next boot on: a kubeconfig with this."""
+        """Writes a kubeconfig with this credential, for the host from its next boot on; returns the file's path."""
         path, authority = self.alter(host) / "kubeconfig", self.contents.cluster.authority
         write_kubeconfig(path, self.bed.api_url(1), authority.certificate_pem, certificate=certificate, token=token)
         path.write_text(path.read_text().replace("    server:", "    tls-server-name: localhost\n    server:"))
         return path
 
-    # What it sees.
+    # The stage's view of a host.
 
     def record(self, host: Host) -> AgentRecord | Unreadable | None:
-        """What the host's Node says about it."""
+        """Returns the agent's record on the host's Node; None if there is none."""
         return self.contents.node(host.name).agent
 
     def is_well(self, host: Host) -> bool:

@@ -33,7 +33,7 @@ SHORT = {"agent.self_timeout_seconds": 10.0, "watchdog.timeout_seconds": 4}
 
 
 def day(healed: float, *troubles: Trouble) -> Schedule:
-    """Seconds count from the first trouble. What lasts does so until all is healed, when also who is down boots."""
+    """Returns a day; seconds count from the first trouble. At `healed`, lasting troubles end and down hosts boot."""
     moved = [replace(each, at=BEGIN + each.at, seconds=each.seconds or LONG_SECONDS) for each in troubles]
     return Schedule(1, NODES, tuple(moved), BEGIN + healed, BEGIN + healed + SETTLED_SECONDS)
 

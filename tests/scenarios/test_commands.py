@@ -26,12 +26,12 @@ RUN = ("run", "--config", "/etc/pp-hostd/pp-hostd.toml")
 
 
 def said(host: Host, *arguments: str) -> str:
-    """What the command prints, without its line breaks: where a line ends is the terminal's matter."""
+    """Returns the command's output without its line breaks: where a line ends is the terminal's matter."""
     return " ".join(host.run("pp-hostd", *arguments).stdout.split())
 
 
 def refused(host: Host, *arguments: str, code: int = EXIT_USER_ERROR) -> str:
-    """What the command prints when it ends with that exit code instead."""
+    """Returns the complaint of a command that ends with that exit code instead, without its line breaks."""
     ended = host.run("pp-hostd", *arguments, check=False)
     assert (ended.returncode, ended.stdout) == (code, ""), ended
     assert "Traceback" not in ended.stderr
@@ -46,7 +46,7 @@ def status(host: Host) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def maintenance(host: Host, until: str) -> Iterator[str]:
-    """What the order was answered with; it does not outlast the test."""
+    """Orders maintenance and yields the answer; the order ends with the block."""
     try:
         yield " ".join(host.run("pp-hostd", *MAINTENANCE, until, check=False).stdout.split())
     finally:

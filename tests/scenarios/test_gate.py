@@ -25,7 +25,7 @@ LATE_GATE = ["/bin/sh", "-c", 'sleep 3; exec "$@"', "late", *GATE_COMMAND]
 
 @pytest.fixture
 def new_stage() -> Iterator[Stage]:
-    """Whose hosts have never been booted, nor been in the cluster before."""
+    """Yields a stage whose hosts have never been booted, nor been in the cluster before."""
     with EmbeddedCluster.start() as cluster, Stage.on(cluster, 2) as stage:
         yield stage
 

@@ -1,4 +1,4 @@
-"""What leaders and agents do together: real processes, from the request to the host that is back."""
+"""Leaders and agents together: real processes, from the request to the host that is back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXTRA = {
     "metadata": {"labels": {"rack": "7"}, "annotations": {"example.com/note": "kept"}},
     "spec": {"taints": [{"key": "example.com/own", "value": "x", "effect": "NoSchedule"}]},
 }
-"""What somebody has put on a Node, and finds there again."""
+"""The label, annotation and taint that somebody has put on a Node, and finds there again."""
 
 
 def test_a_host_that_is_cut_off_is_freed_after_the_wait_and_given_back(real_leader_stage: LeaderStage) -> None:

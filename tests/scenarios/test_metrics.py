@@ -1,4 +1,4 @@
-"""What Prometheus, probes and the journal are told: the same verdict that everybody else sees."""
+"""Metrics, probes and the journal: the agent tells them the same verdict that everybody else sees."""
 
 from __future__ import annotations
 

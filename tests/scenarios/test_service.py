@@ -1,4 +1,4 @@
-"""What a person or systemd asks of a running agent: to stop, to reload, to hand over, to rest, or only to pretend."""
+"""Orders of a person or systemd to a running agent: stop, reload, hand over, rest for maintenance, or only pretend."""
 
 from __future__ import annotations
 
@@ -289,7 +289,7 @@ def test_maintenance_of_the_whole_cluster_is_heard_by_every_agent(stage: Stage) 
 
 @pytest.fixture
 def dry_stage() -> Iterator[Stage]:
-    """Whose hosts only pretend."""
+    """Yields a stage whose agents are in a dry run."""
     with EmbeddedCluster.start() as cluster, Stage.on(cluster, 3) as stage:
         for host in stage.bed.hosts.values():
             stage.configure(host, {"agent.mode": "dry-run"})

@@ -1,4 +1,4 @@
-"""What others take away from under running hosts resets nobody: the request's annotation alone, and Machines."""
+"""No running host is reset when others remove the request's annotation alone, or Machines."""
 
 from __future__ import annotations
 

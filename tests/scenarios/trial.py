@@ -52,7 +52,7 @@ NODE_PARTS = {
         "taints": [{"key": "example.com/dedicated", "value": "storage", "effect": "NoSchedule"}],
     },
 }
-"""What the victim's Node has to lose."""
+"""Parts that the victim's Node could lose."""
 WORKLOAD, PLACE = "web-0", "default"
 OVER_SECONDS = 60.0
 
@@ -168,7 +168,7 @@ class Trial:
         return self._leads() not in (killed, "")
 
     def _is_over(self) -> bool:
-        """Whether all is well again. What else belongs to a cluster does its part meanwhile."""
+        """Tells whether all is well again; until then boots the victim, and acts for controllers and kubelet."""
         if not self._victim.is_up():
             self._bed.boot(VICTIM)
         self._replace_workload()
@@ -203,7 +203,7 @@ class Trial:
         return isinstance(node.agent, Armed) and node.agent.boot == host.boot_id and host.kubelet_started()
 
     def _check(self, before: Json | None, after: Json | None) -> None:
-        """What was there before is there again, nothing happened twice, and nothing was freed before the reset."""
+        """Checks that the Node has all that it had, nothing happened twice, and nothing was freed before the reset."""
         assert before and after and _lasting(after) == _lasting(before), (before, after)
         done_at = {write: self._accidents.done_at[write] for write in self._scheme.destructive}
         assert {write: len(times) for write, times in done_at.items()} == self._scheme.destructive, done_at

@@ -1,4 +1,4 @@
-"""Whom a command speaks with has a name, whatever the system knows of them."""
+"""The user of a command has a name, whatever the system knows of that user."""
 
 from __future__ import annotations
 

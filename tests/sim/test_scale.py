@@ -84,7 +84,7 @@ def test_the_same_seed_gives_the_same_figures() -> None:
     assert without_stopwatch(run(SHORT_OUTAGE, NODES, seed=4)) != without_stopwatch(first)
 
 
-# What happens to the hosts.
+# The fate of the hosts.
 
 
 def test_nobody_is_reset_when_the_control_plane_fails_and_all_are_well_an_interval_after_its_end() -> None:
@@ -137,7 +137,7 @@ def test_with_a_jury_nobody_is_reset_either_and_far_fewer_are_asked() -> None:
     assert with_jury.peer.mean < without.peer.mean / 2
 
 
-# What is counted, and shown.
+# The counts, and how they are shown.
 
 
 def test_what_is_spread_over_time_is_counted_in_each_of_its_seconds() -> None:

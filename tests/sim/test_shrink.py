@@ -1,4 +1,4 @@
-"""What is left of a schedule when everything is taken out that the violation does not need."""
+"""The rest of a schedule after everything is taken out that the violation does not need."""
 
 from __future__ import annotations
 

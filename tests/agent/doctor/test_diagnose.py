@@ -1,4 +1,4 @@
-"""What the doctor makes of facts: a line for each check, and for all that is not well what to do about it."""
+"""The doctor's diagnosis of facts: a line for each check, and advice for all that is not well."""
 
 from __future__ import annotations
 

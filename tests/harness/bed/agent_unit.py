@@ -20,7 +20,7 @@ WATCHDOG_SECONDS = 10
 FIRST_HANDED_OVER = 3
 MAX_DATAGRAM = 1 << 18
 ENVIRONMENT = {"PATH": "/run/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
-"""What every unit gets."""
+"""The environment of every unit."""
 
 
 class AgentUnit:

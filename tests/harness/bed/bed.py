@@ -77,7 +77,7 @@ class Bed:
         for boot in boots:
             eventually(self.hosts[boot["name"]].is_up, f"{boot['name']} is up")
 
-    # The network. What is lost is lost without a word, in one direction; a host that boots finds it as it is.
+    # The network. It loses packets without a word, in one direction; a host that boots finds the network as it is.
 
     def cut_pairs(self, *pairs: tuple[str, str]) -> None:
         """Lose all packets from the first to the second of each pair: names of hosts, or API."""
@@ -102,7 +102,7 @@ class Bed:
     # The API.
 
     def set_api(self, mode: Mode, hosts: Iterable[str] = (), servers: Iterable[int] = ()) -> None:
-        """What these hosts (all) find at these API servers (all; they count from 1)."""
+        """Sets the mode that these hosts (or all) find at these API servers (or all; they count from 1)."""
         numbers = [self.hosts[name].number for name in hosts or self.hosts]
         ask(self.supervisor.directory / "relay", "set_mode", numbers, list(servers or self.api_servers), mode.value)
 

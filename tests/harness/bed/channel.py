@@ -18,7 +18,7 @@ class OrderFailed(Exception):
 
 
 def ask(path: Path, command: str, *arguments: Any) -> Any:
-    """What the process that listens there answers; a ConnectionError if there is none."""
+    """Returns the answer of the process that listens there; raises ConnectionError if that process has ended."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(ANSWER_SECONDS)
         connection.connect(str(path))

@@ -1,4 +1,4 @@
-"""What a cluster holds for a bed's hosts: Nodes, machines, the roster, rights; and a leader's hand to condemn them."""
+"""The content of a cluster for a bed's hosts: Nodes, machines, the roster, rights; and a leader's condemnations."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Contents:
         self._replace(CONFIG_MAPS, {"metadata": {"name": ROSTER}, "data": {ROSTER: roster.render()}}, NAMESPACE)
 
     def write_enrolled(self, names: Iterable[str]) -> None:
-        """Whom a leader lists in the roster."""
+        """Writes the list of nodes that a leader takes into the roster."""
         self._replace(CONFIG_MAPS, {"metadata": {"name": ENROLLED}, "data": dict.fromkeys(names, "{}")}, NAMESPACE)
 
     def roster(self) -> Roster:
@@ -144,15 +144,15 @@ class Contents:
         return found
 
     def create(self, kind: Resource, body: Json, namespace: str | None = None) -> Json:
-        """What else the cluster is to hold."""
+        """Creates a further object in the cluster, and returns it."""
         return self._ask("POST", kind.path(namespace), {"apiVersion": kind.api_version, "kind": kind.kind, **body})
 
     def backup(self, node: str) -> Json | None:
-        """What a leader has backed up of it, if it has."""
+        """Returns the leader's backup of the node; None if there is none."""
         return self.find(CONFIG_MAPS, backup_name(node), NAMESPACE)
 
     def leader_status(self) -> str:
-        """What the leader says of itself; nothing, before it has begun."""
+        """Returns the status that the leader has written; empty before the leader has begun."""
         found = self.find(CONFIG_MAPS, LEADER, NAMESPACE)
         return "" if found is None else str(found["data"][STATUS])
 
@@ -197,7 +197,7 @@ class Contents:
         return self._ask("PATCH", self._path(self.machines, name) + "/status", reference)
 
     def _grant(self) -> None:
-        """What `pp-leader install` grants and guards, and nothing more."""
+        """Applies all that `pp-leader install` grants and guards, and nothing more."""
         flows = () if self.machines is NODES else REGISTRY.flows
         for manifest in manifests(self._machines_setting, AgentsUse.CERTIFICATE, flows):
             metadata = manifest["metadata"]

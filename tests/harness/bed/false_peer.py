@@ -27,7 +27,7 @@ Reply = Optional[tuple[bytes, str]]
 
 
 def command(deceit: str) -> list[str]:
-    """What runs it: slow, forge, replay, about-another or as-another."""
+    """Returns the command of a false peer with that deceit: slow, forge, replay, about-another or as-another."""
     start = (
         f"import sys; sys.path.insert(0, {str(REPOSITORY)!r}); from tests.harness.bed.false_peer import main; main()"
     )
@@ -48,7 +48,7 @@ class FalsePeer:
         return body, exchange.answer_signature(body, Keyring((os.urandom(32),)))
 
     def replay(self, exchange: Exchange) -> Reply:
-        """What would have been true when it was first asked is said ever after."""
+        """Leaves the first question unanswered; gives the answer to the first question to every later one."""
         recorded = self._recorded
         self._recorded = recorded or self._signed(exchange, self._honest(exchange))
         return recorded

@@ -32,9 +32,9 @@ class Design:
 
     agent: Sequence[str] = field(default_factory=lambda: AGENT_COMMAND)
     gate: Sequence[str] = field(default_factory=lambda: GATE_COMMAND)
-    """What ends with 0 once the kubelet may start; empty for a host without a gate."""
+    """The command that ends with 0 once the kubelet may start; empty for a host without a gate."""
     kubelet: Sequence[str] = ()
-    """What runs once the gate is open; empty for a stand-in that ticks."""
+    """The command that runs once the gate is open; empty for a stand-in that ticks."""
     run_bytes: int = RUN_BYTES
     watchdog: dict[str, Any] = field(default_factory=dict)
     """Fields of `watchdog_device.Behaviour`."""
@@ -47,7 +47,7 @@ class Host:
         self.name, self.number, self.directory, self.design = name, number, directory, design
         self.address, self.address6 = addresses_of(number)
         self.etc = directory / "etc"
-        """What the host sees as /etc/pp-hostd."""
+        """The directory that the host sees as /etc/pp-hostd."""
         self.record = Record(directory / "record")
         self.boot_id = ""
         self.boots = 0
@@ -55,7 +55,7 @@ class Host:
             (directory / part).mkdir(parents=True)
 
     def next_boot(self) -> dict[str, Any]:
-        """What the next boot starts with, but for the network."""
+        """Counts the next boot; returns its parameters, but for the network."""
         self.boot_id = str(uuid.uuid4())
         self.boots += 1
         return {
@@ -72,10 +72,10 @@ class Host:
         }
 
     def _boot_status(self) -> int:
-        """What the device says about the last boot's end, as hardware does."""
+        """Returns the device's status about the last boot's end, as hardware reports it."""
         return WDIOF_CARDRESET if self.boots > 1 and self.down()["how"] == "watchdog" else 0
 
-    # What it did.
+    # The host's record.
 
     def is_up(self) -> bool:
         """False once all of its processes are gone."""
@@ -97,12 +97,12 @@ class Host:
         return [event for event in self.events() if event["kind"] not in ("kubelet-tick", "watchdog")][-4:]
 
     def events(self, *kinds: str, boot: int | None = None) -> list[Event]:
-        """What was recorded in this boot (or in that one): up, down, watchdog, notify, journal, agent-started,
+        """Returns the events of this boot (or of that one): up, down, watchdog, notify, journal, agent-started,
         agent-ended, gate-ended, kubelet-started, kubelet-tick, kubelet-ended, sysrq."""
         return [event for event in self.record.events(*kinds) if event["boot"] == (boot or self.boots)]
 
     def watchdog(self, *names: str, boot: int | None = None) -> list[Event]:
-        """What its watchdog saw: open, settimeout, feed, magic, disabled, close, fired."""
+        """Returns the events of its watchdog: open, settimeout, feed, magic, disabled, close, fired."""
         return [event for event in self.events("watchdog", boot=boot) if not names or event["event"] in names]
 
     def journal(self, *sources: str, boot: int | None = None) -> list[str]:
@@ -121,7 +121,7 @@ class Host:
     def kubelet_started(self) -> bool:
         return bool(self.events("kubelet-started"))
 
-    # What is done to it.
+    # Actions on the host.
 
     def kill(self) -> Event:
         """Pull its plug."""

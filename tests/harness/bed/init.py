@@ -46,7 +46,7 @@ def run(boot: Boot, record: Recorder, link: socket.socket) -> NoReturn:
 
 
 def _mount(boot: Boot, directory: Path) -> int:
-    """What this host alone sees; returns the far end of its /proc/sysrq-trigger."""
+    """Mounts the files that this host alone sees; returns the far end of its /proc/sysrq-trigger."""
     boot_id, sysrq = directory / "boot_id", directory / "sysrq"
     boot_id.write_text(f"{boot.boot_id}\n")
     if not sysrq.exists():

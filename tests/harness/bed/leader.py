@@ -53,5 +53,5 @@ class Leader:
         return self._process.poll() is None
 
     def output(self) -> str:
-        """What it printed, and did not tell the journal."""
+        """Returns the text that the leader printed, and did not send to the journal."""
         return self._log.read_text()

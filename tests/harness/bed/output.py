@@ -1,4 +1,4 @@
-"""What a unit prints: a pipe whose lines go to the journal of its host."""
+"""The output of a unit: a pipe whose lines go to the journal of its host."""
 
 from __future__ import annotations
 

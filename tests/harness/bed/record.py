@@ -1,4 +1,4 @@
-"""What happens on a host, line by line in a file that outlives its boots: its processes write, the test reads."""
+"""The events on a host, line by line in a file that outlives its boots: the host's processes write, the test reads."""
 
 from __future__ import annotations
 

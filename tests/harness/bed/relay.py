@@ -24,7 +24,7 @@ Route = tuple[int, int]
 
 
 class Mode(enum.Enum):
-    """What a host finds at an API server's address; a change takes hold of open connections too."""
+    """The behaviour that a host finds at an API server's address; a change takes hold of open connections too."""
 
     PASS = "pass"
     REFUSE = "refuse"

@@ -21,7 +21,7 @@ DISK_BYTES = 4 << 20
 
 
 class Switch:
-    """What can be ordered."""
+    """The commands that a test can order."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory

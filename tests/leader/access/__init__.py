@@ -1,1 +1,1 @@
-"""What `pp-leader install` and its tests share: a cluster of their own with the manifests applied."""
+"""The tests of `pp-leader install` and of the access that it grants, on clusters of their own."""

@@ -1,4 +1,4 @@
-"""Who acts in the tests of access: the leader, agents, nodes that may do anything, and a person at the command line."""
+"""Users in the tests of access: the leader, agents, nodes that may do anything, and a person at the command line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def pp_leader(*arguments: str, **environment: str) -> subprocess.CompletedProces
 
 
 def agent(node: str) -> tuple[str, tuple[str, ...]]:
-    """What an agent shows, as `install` expects it."""
+    """Returns the user and groups of an agent's credential, as `install` expects them."""
     return f"system:node:{node}", ("system:nodes", AGENTS)
 
 

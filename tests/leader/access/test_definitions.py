@@ -32,7 +32,7 @@ def world() -> Iterator[World]:
 
 
 def run(world: World, command: str, *arguments: str) -> dict[str, str]:
-    """What is said of each definition, by its name."""
+    """Runs the command; returns its line about each definition, by the definition's name."""
     done: subprocess.CompletedProcess[str] = pp_leader(
         command, "--kubeconfig", str(world.cluster.kubeconfig()), *arguments
     )

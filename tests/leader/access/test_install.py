@@ -50,7 +50,7 @@ def world(beginning: Beginning) -> World:
 
 
 def install(world: World, *arguments: str) -> list[str]:
-    """What it says, one word for each manifest."""
+    """Runs `pp-leader install`; returns the first word of its line about each manifest."""
     done = pp_leader("install", "--kubeconfig", str(world.cluster.kubeconfig()), *arguments)
     assert (done.returncode, done.stderr) == (0, "")
     return [line.split()[0] for line in done.stdout.splitlines()]
@@ -168,7 +168,7 @@ def test_a_lease_that_somebody_holds_is_left_alone(world: World) -> None:
 
 
 def test_a_lease_that_somebody_deleted_is_not_made_anew(world: World) -> None:
-    """Who held it may still act, and a Lease that was given up would let another one begin at once."""
+    """The last holder may still act, and a Lease from `install` is given up: another leader would begin at once."""
     gone = Attempt("delete", LEASES, LEASE, namespace=NAMESPACE)
     world.make(gone)
     for manifest in WANTED[1:]:
@@ -178,7 +178,7 @@ def test_a_lease_that_somebody_deleted_is_not_made_anew(world: World) -> None:
 
 
 def refusal(*arguments: str, **environment: str) -> str:
-    """What the command complains of, for people."""
+    """Runs the command, which must fail; returns its complaint for people."""
     done = pp_leader(*arguments, **environment)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("pp-leader: ")

@@ -1,4 +1,4 @@
-"""What is pp-hostd's on Nodes: a node's credential changes its own promise and nothing else, in whatever way it tries.
+"""The marks of pp-hostd on Nodes: a node's credential changes its own promise and no other mark, however it tries.
 
 Each attempt is made twice: by an agent with the rights that `install` gives, and by a node with all rights that there
 are and no NodeRestriction, which only the policy can stop.

@@ -194,7 +194,7 @@ def test_what_is_refused_would_be_carried_out_for_an_administrator(world: World,
 
 
 def part(attempt: Attempt) -> str:
-    """What it is about, as RBAC calls it."""
+    """Returns the resource of the attempt, as RBAC calls it."""
     return f"{attempt.kind.plural}/{attempt.subresource}" if attempt.subresource else attempt.kind.plural
 
 

@@ -1,4 +1,4 @@
-"""What tests of freeing do with pods and attachments, and a client to whose deletions something happens."""
+"""Helpers of the tests of freeing: pods and attachments, and a client that calls a hook around each deletion."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ CLUSTERS = ("embedded", "real", "published")
 
 
 OWN = ("/registry/masterleases/", "/registry/leases/kube-system/")
-"""What the API server stores for itself."""
+"""Prefixes of the keys that the API server stores for itself."""
 
 
 @dataclass(frozen=True)

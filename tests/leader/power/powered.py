@@ -52,7 +52,7 @@ class PoweredWorld(World):
             self.state(None)
         self.a_term("a")
 
-    # What people and others do.
+    # Actions of people and others.
 
     def stands_on(self, provider: str | None, annotation: str | None = None) -> None:
         annotations = {"metadata": {"annotations": {HOST_ANNOTATION: annotation}}}

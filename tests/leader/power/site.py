@@ -41,7 +41,7 @@ SPEC = {
         "infrastructureRef": {"apiGroup": METAL3_REMEDIATIONS.group, "kind": "Metal3Machine", "name": "any"},
     },
 }
-"""What today's definitions want beside what counts."""
+"""Fields of a Machine's spec that today's definitions require and no leader reads."""
 TOLD = {
     "errorCount": 0,
     "errorMessage": "",
@@ -65,7 +65,7 @@ class Site:
         self._true: set[tuple[str, str]] = set()
         self._listed: set[Resource] = set()
 
-    # What is there.
+    # The objects of the site.
 
     async def build(self) -> None:
         for namespace in (NAMESPACE, PLACE):
@@ -150,7 +150,7 @@ class Site:
         whole = LABELS.items() <= node["metadata"].get("labels", {}).items()
         return whole and TAINT in (node["spec"].get("taints") or [])
 
-    # What happens.
+    # The changes at the site, and the operator and kubelets that make some of them.
 
     @asynccontextmanager
     async def watched(self) -> AsyncIterator[None]:
@@ -184,7 +184,7 @@ class Site:
         self._true = (self._true - before) | now
 
     def of(self, name: str) -> list[str]:
-        """What happened to it, in order."""
+        """Returns all that happened to the host of this name, in order."""
         return [what for _, which, what in sorted(self.happened) if which == name]
 
     def is_true(self, name: str, *facts: str) -> bool:

@@ -26,7 +26,7 @@ Write = Callable[[], Awaitable[Json]]
 
 
 class Moment(enum.Enum):
-    """What happens to the write at which a leader ends."""
+    """The fate of the write at which a leader ends."""
 
     NEVER = "it is never sent"
     UNTOLD = "it is done, and nobody hears of that"

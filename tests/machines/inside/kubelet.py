@@ -1,6 +1,6 @@
 """A stand-in for the kubelet: keeps its Node Ready, runs what is scheduled there, and ticks on the console.
 
-Whoever sees no tick knows that this boot started nothing. Its static pod starts without the API, as kubelets do it.
+A boot without a tick has started nothing. The static pod starts without the API, as with a real kubelet.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def _micro_time() -> str:
 
 
 async def tell_volumes(client: ApiClient, node: str) -> None:
-    """What is attached is in use as long as a pod here has a claim."""
+    """Reports all attached volumes as in use for as long as a pod of the node has a claim."""
     pods = await client.list(PODS, field_selector=f"spec.nodeName={node}", keep=_has_claim)
     status = (await client.get(NODES, node))["status"]
     attached = [volume["name"] for volume in status.get("volumesAttached", [])]

@@ -1,4 +1,4 @@
-"""What others do while a host is remediated: somebody lifts or deletes, a kubelet comes back."""
+"""A remediation with interference: somebody lifts the condemnation or replaces the Node; host or kubelet is back."""
 
 from __future__ import annotations
 

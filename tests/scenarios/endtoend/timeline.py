@@ -1,4 +1,4 @@
-"""What happened at a site, in the order of time: what the cluster showed, what the leaders and the hosts said."""
+"""The timeline of a site: what the cluster showed and what the leaders and the hosts said, in the order of time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Shown = dict[str, str]
 
 
 class Moment(NamedTuple):
-    """Who (or what) it was about, and what it was."""
+    """An entry of the timeline: `who` names the host or the object, `what` says what happened to it."""
 
     at: float
     who: str
@@ -67,7 +67,7 @@ class Timeline:
         return any(line.startswith(f"{host.name}: ") for host in self._hosts)
 
     def _show(self) -> Shown:
-        """What `kubectl get` would show of the nodes, the workload and its volumes."""
+        """Returns the state of the nodes, the workload and its volumes, as `kubectl get` would show it."""
         nodes = {f"Node {host.name}": self._show_node(host) for host in self._hosts}
         pods = {f"Pod {pod}": self._show_pod(pod) for pod in self._site.workload.pods}
         attached = {pod: self._site.workload.attached_to(pod) for pod in self._site.workload.pods}

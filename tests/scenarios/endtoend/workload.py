@@ -1,4 +1,4 @@
-"""What the site is for: a StatefulSet whose pods each have a volume that one node at a time may use."""
+"""The workload of the site: a StatefulSet whose pods each have a volume that one node at a time may use."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Workload:
         return ""
 
     def state(self) -> str:
-        """What the cluster says of the pods and their volumes, for a person who wonders why they do not run."""
+        """Returns the pods and the VolumeAttachments as JSON, for a person who wonders why the pods do not run."""
         pods = [(each["metadata"], each["spec"].get("nodeName"), each["status"]) for each in self._contents.items(PODS)]
         attachments = [
             (each["metadata"], each["spec"], each.get("status")) for each in self._contents.items(VOLUME_ATTACHMENTS)
