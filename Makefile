@@ -21,7 +21,7 @@ test: lint suite ## the linters and the whole suite, on the embedded API and on 
 	@echo "make test: all passed. Not part of it: make bench (locks memory: root, or a high ulimit -l), and the suite"
 	@echo "under the oldest Python: make suite-oldest"
 
-quick: lint ## the linters, and every test that starts no other program and plays no bad days: under a minute
+quick: lint ## the linters, and every test that starts no other program and plays no bad days (about a minute and a half)
 	$(BIN)/pytest --quick -n 2 $(ARGS)
 
 suite: controlplane ## the suite without the linters; PYTHON= and VENV= choose another Python, ARGS= goes to pytest

@@ -118,9 +118,11 @@ def _simulate(arguments: argparse.Namespace) -> int:
     return code
 
 
-def _imported(module: str) -> ModuleType:
+def _imported(name: str) -> ModuleType:
     try:
-        return import_module(module)
+        module = import_module(name)
+        if getattr(module, "__file__", None):  # a directory that a removed package left behind has none
+            return module
     except ModuleNotFoundError as error:
         if not str(error.name).startswith(SIMULATOR):
             raise

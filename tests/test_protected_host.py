@@ -42,7 +42,7 @@ def command(home: Path, name: str, *arguments: str) -> subprocess.CompletedProce
 
 
 def test_programs_that_the_daemons_start_find_the_modules_and_libraries_there(home: Path) -> None:
-    said = run(home, "from pp_hostd.kube.kubeconfig import parse; print(parse(b'a: [1, 2]'))")
+    said = run(home, "from pp_hostd.kube.kubeconfig import parse_yaml; print(parse_yaml(b'a: [1, 2]'))")
     assert (said.returncode, said.stdout) == (0, "{'a': [1, 2]}\n"), said.stderr
 
 

@@ -42,7 +42,7 @@ class YamlError(Exception):
         self.line = line
 
 
-def parse(data: bytes) -> Any:
+def parse_yaml(data: bytes) -> Any:
     """The document's value as JSON has it. Any bytes may be given."""
     try:
         child = subprocess.run(_command(), input=data, capture_output=True, timeout=DEADLINE_SECONDS)
@@ -129,7 +129,7 @@ def load(path: str, servers: Sequence[str] = ()) -> Kubeconfig:
     """Read the kubeconfig at `path`; `servers` are further API servers of the same cluster, tried in turn."""
     path = _absolute(path)
     with _named_errors(path):
-        value = parse(read_whole(path, LIMIT_BYTES))
+        value = parse_yaml(read_whole(path, LIMIT_BYTES))
     return _kubeconfig(path, value, servers)
 
 

@@ -18,7 +18,7 @@ from pp_hostd.model.promise import Armed, Withdrawn
 from tests.harness.bed.host import Host
 from tests.harness.bed.relay import Mode
 from tests.harness.eventually import HANGS_SECONDS, eventually
-from tests.scenarios.stage import SELF_TIMEOUT_SECONDS, Stage, now, shows
+from tests.scenarios.stage import SELF_TIMEOUT_SECONDS, WATCHDOG_SECONDS, Stage, now, shows
 
 EXIT_USER_ERROR, EXIT_DOWN = 2, 3
 MAINTENANCE = ("maintenance", "on", "--why", "new disk", "--who", "ann", "--until")
@@ -56,9 +56,10 @@ def maintenance(host: Host, until: str) -> Iterator[str]:
 def test_a_healthy_host_tells_its_proof_its_watchdog_and_what_would_change_that(stage: Stage) -> None:
     host, *_ = stage.hosts(3)
     table = said(host, "status")
-    for words in ("state healthy", "proof own read, begun", "watchdog armed, hardware, 4 s", "gate open (hold)"):
+    armed = f"watchdog armed, hardware, {WATCHDOG_SECONDS} s"
+    for words in ("state healthy", "proof own read, begun", armed, "gate open (hold)"):
         assert words in table
-    assert "promise armed: T 10 s, W 4 s, roster" in table
+    assert f"promise armed: T 10 s, W {WATCHDOG_SECONDS} s, roster" in table
     current = status(host)
     assert (current["node"], current["boot"], current["state"]) == (host.name, host.boot_id, "healthy")
     assert 0 < current["feed_until_seconds"] <= SELF_TIMEOUT_SECONDS

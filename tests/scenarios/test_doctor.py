@@ -11,7 +11,7 @@ from pp_hostd.model.promise import Armed
 from tests.harness.bed.host import Host
 from tests.harness.bed.relay import Mode
 from tests.harness.eventually import eventually
-from tests.scenarios.stage import Stage
+from tests.scenarios.stage import WATCHDOG_SECONDS, Stage
 
 Lines = dict[str, list[dict[str, str]]]
 
@@ -53,7 +53,7 @@ def test_a_healthy_host_is_found_so_and_nothing_is_opened_or_written(stage: Stag
     assert (code, failed(lines)) == (0, set()), told(lines)
     for check in ("configuration", "watchdog-identity", "watchdog-holders", "api-write-node", "roster", "address"):
         assert outcome(lines, check)[0] != "failure", lines[check]
-    assert outcome(lines, "watchdog-timeout") == ("ok", "4 s, as read back from the armed device")
+    assert outcome(lines, "watchdog-timeout") == ("ok", f"{WATCHDOG_SECONDS} s, as read back from the armed device")
     names = [other.name for other in others]
     assert outcome(lines, "peers-to")[1].startswith(f"{names[0]} says healthy, {names[1]} says healthy")
     assert outcome(lines, "peers-from") == ("ok", f"{', '.join(names)} called back and got through to the daemon")
