@@ -14,7 +14,7 @@ from pp_hostd.leader.plan.valves import Valves
 from pp_hostd.leader.plan.view import Evidence, Target, View
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.leader.steps.port import Kind, LeaderStep, Look, StepNews
-from pp_hostd.model.observed import MachineSeen, Observed
+from pp_hostd.model.observed import MachineSeen, NodeSeen, Observed
 from pp_hostd.model.settings import Settings
 
 RBAC_GROUP = "rbac.authorization.k8s.io"
@@ -74,6 +74,10 @@ class Remedy(ABC):
     def at_work_on(self, observed: Observed) -> Collection[str]:
         """The nodes, by name, and machines without one, by key, that marks of its own tell to be worked on."""
         return ()
+
+    def is_down(self, observed: Observed, seen: NodeSeen) -> bool:
+        """Whether the host of this Node is certainly not up, whoever switched it off."""
+        return False
 
     def begins_again(self, settings: Settings, seen: MachineSeen) -> bool:
         """Whether it tells by itself a request that is made before its host is back from one that is new (rule 16)."""

@@ -123,8 +123,10 @@ class Attacks:
     def _has_promised(self, name: str) -> bool:
         """Whether its Node says what its agent has last stored there. An unarmed host stores nothing again: in any
         boot, "withdrawn" promises nothing."""
-        _, agent = self._world.agents.get(name, (None, None))
+        boot, (_, agent) = self._world.hosts[name].boot, self._world.agents.get(name, (None, None))
         node = self._api.if_there(parse_node, NODES, "", name)
+        if boot is not None and boot.rest_seconds is not None:  # its shutdown hangs, which nothing guards
+            return True
         if agent is None or not isinstance(node, Node):
             return False
         stored = agent.driver.commitments.stored

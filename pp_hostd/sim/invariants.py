@@ -171,7 +171,8 @@ class Invariants:
             raise Violation("bound", f"the machine of {name} is gone since long, and it feeds on")
         checks = world.people.health_check
         remediation = None if checks is None else checks.object(name)
-        if remediation is not None and "deletionTimestamp" in remediation["metadata"]:
+        unreadable = self._condemnations(name)[-1:] and isinstance(self._condemnations(name)[-1], Unreadable)
+        if remediation is not None and "deletionTimestamp" in remediation["metadata"] and not unreadable:
             raise Violation("progress", f"the remediation object of {name} is deleted, and does not go")
         asked = _is_requested(world, name)
         if not asked and node.tainted:

@@ -346,7 +346,7 @@ MUTANTS_OF_POWER = (
         "hosts are switched off that the API needs",
         15,
         "requested",
-        ("leader.plan.valves:Valves._held", "if control_plane and others >= spare:", "if False:"),
+        ("leader.plan.valves:Valves._held", "if control_plane and len(others) >= spare:", "if False:"),
     ),
 )
 

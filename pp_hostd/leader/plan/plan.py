@@ -77,6 +77,11 @@ def _reach(registry: Registry, settings: Settings, observed: Observed) -> Reach:
         requested=tuple(seen for seen in machines if seen and _begins(registry, settings, observed, seen)),
         within_reach={name for each in registry.remedies for name in each.within_reach(settings, observed)},
         at_work_on={name for each in registry.remedies for name in each.at_work_on(observed)},
+        down={
+            name
+            for name, seen in observed.nodes.items()
+            if seen.control_plane and any(each.is_down(observed, seen) for each in registry.remedies)
+        },
         first_steps=tuple(step for each in registry.remedies for step in each.first_steps),
     )
 

@@ -137,23 +137,26 @@ def unwanted(view: View) -> str:
 class Reach:
     """The answers of all requesters and remedies about the cluster. `requested` are the machines whose requests count.
     `within_reach` are those about which something can be done, and `at_work_on` those that a remedy's own marks tell to
-    be worked on: nodes by name, machines without one by key. `first_steps` are those by which a remediation begins."""
+    be worked on: nodes by name, machines without one by key. `down` are the control-plane nodes whose host is certainly
+    not up. `first_steps` are those by which a remediation begins."""
 
     requested: tuple[MachineSeen, ...]
     within_reach: Set[str]
     at_work_on: Set[str]
+    down: Set[str]
     first_steps: tuple[type[LeaderStep], ...]
 
 
 @frozen
 class Valves:
     """The counts of one plan. `most` nodes may be requested at once; `busy` are worked on. Of the `control_plane` nodes
-    that run the control plane `busy_control_plane` are worked on, or have not come back since. `calm_at`: see Term."""
+    that run the control plane `busy_control_plane` are worked on, have not come back since, or have a host that is off.
+    `calm_at`: see Term."""
 
     asked: int
     most: int
     busy: int
-    busy_control_plane: int
+    busy_control_plane: Set[str]
     control_plane: int
     calm_at: float
     allowance: Allowance
@@ -173,13 +176,13 @@ class Valves:
         absent = {name for name in control_plane if _absent(observed.nodes.get(name))}
         calm_at = now + settings.leader.cool_down_seconds if storm else term.calm_at
         worked_on = busy & observed.enrolled | deleted | reach.at_work_on  # about all others nothing can be done
-        busy_control_plane = (busy | reach.at_work_on) & control_plane | absent
+        busy_control_plane = control_plane & (busy | reach.at_work_on) | absent | reach.down
         most_begin = most_of(settings.leader.resets_per_hour, len(reach.within_reach), LEAST_RESETS_PER_HOUR)
         return cls(
             asked=len(names),
             most=most,
             busy=len(worked_on),
-            busy_control_plane=len(busy_control_plane),
+            busy_control_plane=busy_control_plane,
             control_plane=len(control_plane),
             calm_at=calm_at,
             allowance=Allowance.of(most_begin, observed, term, now),
@@ -192,11 +195,11 @@ class Valves:
         begins = next_action.stage is Stage.CONDEMNING or isinstance(next_action.step, self.first_steps)
         if not begins or view.condemned is not None or begun(seen):
             return self
-        control_plane = seen is not None and seen.control_plane
+        own = {view.name} if seen is not None and seen.control_plane else set()
         return replace(
             self,
             busy=self.busy + 1,
-            busy_control_plane=self.busy_control_plane + control_plane,
+            busy_control_plane=self.busy_control_plane | own,
             allowance=self.allowance.after(next_action),
         )
 
@@ -223,8 +226,8 @@ class Valves:
                 None,
             )
         control_plane = view.seen is not None and view.seen.control_plane
-        others, spare = self.busy_control_plane - _absent(view.seen), (self.control_plane - 1) // 2
-        if control_plane and others >= spare:
+        others, spare = self.busy_control_plane - {view.name}, (self.control_plane - 1) // 2
+        if control_plane and len(others) >= spare:
             return f"one more of {self.control_plane} control-plane nodes would leave no quorum", None
         return "", None
 

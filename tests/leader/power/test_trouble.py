@@ -8,10 +8,13 @@ from pp_hostd.leader.remedies.poison_pill.steps import Condemn
 from pp_hostd.leader.remedies.power_cycle.steps import SwitchOff, SwitchOn
 from pp_hostd.leader.steps.machines import Clear, DeleteMachine
 from pp_hostd.leader.steps.nodes import DeleteNode
+from pp_hostd.model.keys import AGENT
 from pp_hostd.model.step import Written
 from tests.leader.power.powered import HOST, KEY, Bmc, PoweredWorld
+from tests.leader.virtual_host import PEERS
 
 TEN_MINUTES = 600.0
+CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 
 
 @pytest.mark.parametrize(
@@ -219,3 +222,17 @@ def test_the_operators_own_pause_after_failures_is_told() -> None:
     world.change_host(status={**error, "errorCount": 8})
     world.request()
     assert "failure 8; it tries again within about 256 min" in world.held(TEN_MINUTES)
+
+
+def test_a_control_plane_host_that_somebody_keeps_off_counts_against_the_quorum() -> None:
+    world = PoweredWorld()
+    for name in (HOST, *PEERS[:2]):
+        world.api.patch("nodes", name, {"metadata": {"labels": {CONTROL_PLANE: ""}}})
+    world.change_host(spec={"online": False})
+    world.switch(False)
+    world.annotate_node(PEERS[1], **{AGENT: world.a_promise(machine_uid=f"machine-{PEERS[1]}").render()})
+    world.request(f"machines/{PEERS[1]}")
+    world.spend(TEN_MINUTES)
+    assert "one more of 3 control-plane nodes would leave no quorum" in world.next_action(PEERS[1])
+    world.change_host(spec={"online": True})
+    world.run(lambda: bool(world.steps(Condemn)))

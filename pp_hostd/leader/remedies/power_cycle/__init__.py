@@ -24,6 +24,7 @@ from pp_hostd.leader.remedies.power_cycle.bare_metal_host import (
     kept_off,
     left_behind,
     parse_request,
+    reads_off,
     request_of,
 )
 from pp_hostd.leader.remedies.power_cycle.fallback import relieved
@@ -33,7 +34,7 @@ from pp_hostd.leader.steps.api import Json
 from pp_hostd.leader.steps.port import Look, StepEnded, StepNews
 from pp_hostd.model.keys import REBOOT
 from pp_hostd.model.machine_details import HostReference
-from pp_hostd.model.observed import MachineSeen, Observed
+from pp_hostd.model.observed import MachineSeen, NodeSeen, Observed
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.step import Written
 
@@ -74,6 +75,9 @@ class PowerCycle(Remedy):
         hosts = observed.part(HostsSeen)
         requests = (hosts.seen[name].request for name in hosts.held)
         return {each.node or each.machine for each in requests if isinstance(each, PowerRequest)}
+
+    def is_down(self, observed: Observed, seen: NodeSeen) -> bool:
+        return isinstance(seen.machine_key, str) and reads_off(observed, seen.machine_key)
 
     def begins_again(self, settings: Settings, seen: MachineSeen) -> bool:
         return settings.power.cycle and seen.host.host is not None

@@ -305,6 +305,12 @@ def kept_off(observed: Observed) -> dict[str, str]:
     return found
 
 
+def reads_off(observed: Observed, machine: str) -> bool:
+    """Whether the operator says that the host of this machine is off."""
+    host = observed.part(HostsSeen).seen.get(_host_of(observed, machine))
+    return host is not None and host.powered_on is False
+
+
 def _host_of(observed: Observed, machine: str) -> str:
     held, hosts = kept_off(observed), observed.part(HostsSeen)
     if machine in held or machine not in observed.machines:
