@@ -171,7 +171,8 @@ class Invariants:
             raise Violation("bound", f"the machine of {name} is gone since long, and it feeds on")
         checks = world.people.health_check
         remediation = None if checks is None else checks.object(name)
-        unreadable = self._condemnations(name)[-1:] and isinstance(self._condemnations(name)[-1], Unreadable)
+        # A person who removed an id has to repair that, and the leader says so.
+        unreadable = any(isinstance(state, Unreadable) for state in self._condemnations(name)[-1:])
         if remediation is not None and "deletionTimestamp" in remediation["metadata"] and not unreadable:
             raise Violation("progress", f"the remediation object of {name} is deleted, and does not go")
         asked = _is_requested(world, name)
