@@ -33,7 +33,7 @@ from pp_hostd.model.boot_commitments import (
 from pp_hostd.model.evidence import Read
 from pp_hostd.model.memory import Decision, Memory
 from pp_hostd.model.node import Node
-from pp_hostd.model.promise import AgentRecord, Armed, Committed, GateClosed
+from pp_hostd.model.promise import AgentRecord, Armed, GateClosed
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.step import Written
 from pp_hostd.model.verdict import Verdict
@@ -101,7 +101,7 @@ class AgentHands:
         else:
             sentence = f"the host powers off: its watchdog resets it if it is not off {POWER_OFF_SECONDS} s from now"
             self._journal.say(Message.ARMED, sentence, Priority.NOTICE)
-        self._senses.wake.set()
+        self._senses.wake()
 
     def read(self) -> None:
         began_at = self._clock()
@@ -167,15 +167,9 @@ class AgentHands:
         self._journal.say(Message.RESETTING, self._reset.finish(), Priority.CRITICAL)
 
     def _start_commit(self, decision: Decision, commitments: BootCommitments) -> None:
-        if commitments.promises and decision.id is not None:
-            self._start(self._commit(Committed(commitments.promises[0], decision.id)), None)
-
-    async def _commit(self, record: Committed) -> None:
-        """Rule 7's record, in the time that the disks get; nobody waits for it. The leader has touched the Node since
-        it was last read (rule 9), so it is read again."""
-        look = await self._cluster.look()
-        if look.node is not None:
-            await self._cluster.store(record, look.node)
+        record = commitments.committed(decision)
+        if record is not None:
+            self._start(self._cluster.commit(record), None)
 
     async def _read(self) -> None:
         self._senses.tell(await self._cluster.read())
@@ -206,10 +200,7 @@ class AgentHands:
 
     async def _ask(self, peers: tuple[str, ...], uid: str) -> None:
         rosters = self._senses.current_rosters
-        # By the roster, not by what this run has read: it may have started without the API.
-        machine_key = next((own.machine or own.name for own in rosters.members([self._node])), self._node)
-        namespace, _, name = machine_key.rpartition("/")
-        question = Question(MachineReference(namespace or None, name, uid), self._node)
+        question = Question(MachineReference.of(rosters.machine_key(self._node), uid), self._node)
         one_round = Round(self.settings, self.keyring, self._clock, self._senses.tell)
         await one_round.ask(rosters.members(peers), question)
 

@@ -12,6 +12,7 @@ import signal
 import time
 from collections.abc import Coroutine, Iterator
 from dataclasses import replace
+from datetime import datetime, timezone
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -108,7 +109,8 @@ class Daemon:
         recalled = recall(files, gate, settings, boot, clock())
         self._set_aside = recalled.set_aside
         self._witness = Witness(os.urandom(16).hex())
-        self.senses = AgentSenses(node, self._witness, recalled.rosters, clock)
+        self._woken = asyncio.Event()
+        self.senses = AgentSenses(node, self._witness, recalled.rosters, clock, _wallclock, self._woken.set)
         self.senses.enrolled_before = files.is_enrolled()
         self.senses.maintenance = recalled.maintenance
         self._cluster = ClusterAccess(
@@ -197,10 +199,10 @@ class Daemon:
                 if self.driver.unbound or self._actuators.fed_last:
                     return
                 self._say_why_not_stopped()
-            timer = loop.call_later(max(0.0, verdict.wake_at - clock()), self.senses.wake.set)
-            await self.senses.wake.wait()
+            timer = loop.call_later(max(0.0, verdict.wake_at - clock()), self._woken.set)
+            await self._woken.wait()
             timer.cancel()
-            self.senses.wake.clear()
+            self._woken.clear()
             await asyncio.sleep(0)  # whatever else is ready is judged together
 
     def _look_at_gate(self) -> None:
@@ -275,7 +277,7 @@ class Daemon:
                 self.senses.powering_off = True
         finally:
             self.senses.stopping = True
-            self.senses.wake.set()
+            self.senses.wake()
         while ordered is None:  # the unit alone is stopped
             if self._actuators.no_way_out and await self._goes_on():
                 return
@@ -312,13 +314,13 @@ class Daemon:
     def _hand_over(self) -> None:
         """Leave everything armed to a successor, who finds the watchdog in systemd's store and the rest in /run."""
         self._leaving = True
-        self.senses.wake.set()
+        self.senses.wake()
 
     def _reset_by_order(self, cause: str, watchdog_only: bool) -> None:
         """A person's decision is carried out like a judgement's, which is as final."""
         self._actuators.watchdog_only = watchdog_only
         self.driver.memory = replace(self.driver.memory, inquiry=None, decision=Decision(clock(), cause, None))
-        self.senses.wake.set()
+        self.senses.wake()
 
     def _reload(self) -> None:
         self._notify.reloading()
@@ -335,7 +337,7 @@ class Daemon:
             sentence = "; ".join(filter(None, ("the settings were read again", effective_settings.trouble)))
             self._journal.say(Message.CONFIG_RELOADED, sentence, Priority.NOTICE)
         self._notify.ready()
-        self.senses.wake.set()
+        self.senses.wake()
 
     def _listeners(self) -> Iterator[Coroutine[Any, Any, None]]:
         peers, agent = self.driver.settings.peers, self.driver.settings.agent
@@ -380,6 +382,10 @@ class Daemon:
         return report(
             driver.settings, self.senses.host_context(), driver.commitments, driver.memory, verdict, extras, clock()
         )
+
+
+def _wallclock() -> datetime:
+    return datetime.now(timezone.utc)
 
 
 def _entropy() -> int:

@@ -92,7 +92,7 @@ class Orders:
         if trouble:
             raise UserError(f"the order can't be kept: {trouble}")
         self._senses.maintenance = order
-        self._senses.wake.set()
+        self._senses.wake()
 
     async def _gate_open(self, arguments: Mapping[str, Any]) -> Json:
         """Only once "gate closed" no longer stands on the Node: it is evidence that nothing was started (rule 11)."""
@@ -100,7 +100,7 @@ class Orders:
         if gate is not Gate.CLOSED:
             return {"sentence": f"there is nothing to open: the gate is {gate.value}"}
         self._senses.opened_by = str(arguments.get("who") or "somebody")[:200]
-        self._senses.wake.set()
+        self._senses.wake()
         await self._until(lambda: self._driver.commitments.gate is Gate.OPEN)
         self._senses.opened_by = ""
         if self._driver.commitments.gate is Gate.OPEN:

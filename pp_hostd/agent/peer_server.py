@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Iterator
-from dataclasses import dataclass, field
 from typing import Callable
 
-from pp_hostd.agent.witness import REMEMBERED_SECONDS, ReadOutcome, Statement, Unread, Witness
-from pp_hostd.model.answer import Answer, Health
+from pp_hostd.agent.fresh_reads import Cancel, Ended, FreshReads, read_remembered_again
+from pp_hostd.agent.witness import ReadOutcome, Statement, Unread, Witness
+from pp_hostd.model.answer import Health
 from pp_hostd.model.roster import Member
 from pp_hostd.peers.client import call_back
 from pp_hostd.peers.knock import PATH, Knock, Knocked, parse_knock
@@ -18,79 +18,7 @@ from pp_hostd.peers.signing import Keyring
 from pp_hostd.service.http_port import Reply, Request
 from pp_hostd.service.metric import Metric
 
-MAX_READS = 8
-MAX_WAITING = 256  # below the cap on connections: in an outage the others are answered at once, and nobody is evicted
-
 Read = Callable[[MachineReference, float], Awaitable[ReadOutcome]]
-
-
-@dataclass
-class _Wanted:
-    """A read that has not begun, and the questions that it will answer."""
-
-    ends_at: float = 0.0
-    askers: list[asyncio.Future[Statement]] = field(default_factory=list)
-
-
-class FreshReads:
-    """Of a machine there is at most one read under way and one waiting; a question joins only the latter (rule 1)."""
-
-    def __init__(self, read: Read, witness: Witness, clock: Callable[[], float]) -> None:
-        """`read` is the linearizable read of a machine, with a deadline in seconds; it does not raise."""
-        self._read = read
-        self._witness = witness
-        self._clock = clock
-        self._loop = asyncio.get_running_loop()
-        self._waiting: dict[MachineReference, _Wanted] = {}
-        self._under_way: dict[MachineReference, asyncio.Task[None]] = {}
-
-    async def statement(self, about: MachineReference, deadline_seconds: float) -> Statement:
-        """Returns the statement after a read begun from now on; after the deadline, or if too many reads wait, the one
-        without a read."""
-        if about not in self._waiting and len(self._waiting) >= MAX_WAITING:
-            return self._answer(about, Unread.FAILED, self._clock())
-        asker: asyncio.Future[Statement] = self._loop.create_future()
-        wanted = self._waiting.setdefault(about, _Wanted())
-        wanted.askers.append(asker)
-        wanted.ends_at = self._loop.time() + deadline_seconds  # whoever asked before gives up on its own
-        timer = self._loop.call_at(wanted.ends_at, self._give_up, about, asker)
-        self._begin()
-        try:
-            return await asker
-        finally:
-            timer.cancel()
-
-    def _give_up(self, about: MachineReference, asker: asyncio.Future[Statement]) -> None:
-        if not asker.done():
-            asker.set_result(self._answer(about, Unread.FAILED, self._clock()))
-
-    def _begin(self) -> None:
-        while len(self._under_way) < MAX_READS:
-            about = next((each for each in self._waiting if each not in self._under_way), None)
-            if about is None:
-                return
-            self._under_way[about] = self._loop.create_task(self._run(about, self._waiting.pop(about)))
-
-    async def _run(self, about: MachineReference, wanted: _Wanted) -> None:
-        began_at = self._clock()
-        remaining_seconds = wanted.ends_at - self._loop.time()
-        outcome: ReadOutcome = Unread.FAILED
-        try:
-            if remaining_seconds > 0:
-                outcome = await self._read(about, remaining_seconds)
-        finally:
-            del self._under_way[about]
-        # Answered before the next read of this machine begins: what is acknowledged now must not spoil that one.
-        statement = self._answer(about, outcome, began_at)
-        for asker in wanted.askers:
-            if not asker.done():
-                asker.set_result(statement)
-        self._begin()
-
-    def _answer(self, about: MachineReference, outcome: ReadOutcome, began_at: float) -> Statement:
-        return self._witness.answer(about.machine_key, about.uid, outcome, began_at=began_at, now=self._clock())
-
-
 MAX_NONCES = 1024
 
 
@@ -107,15 +35,18 @@ class PeerServer:
         read_seconds: float,
         machines: str,
     ) -> None:
-        """`me` is the name of this node, `read_seconds` what timing.peer_read_seconds says, `machines` the setting."""
+        """`me` is the name of this node, `read_seconds` what timing.peer_read_seconds says, `machines` the setting.
+        `read` is the linearizable read of a machine, with a deadline in seconds."""
         self.keyring = keyring
         self.answers: Counter[Health] = Counter()
         self.refusals: Counter[Refusal] = Counter()
         self._me = me
         self._read_seconds = read_seconds
         self._about_nodes = machines == "node"
-        self._witness = witness
-        self._reads = FreshReads(read, witness, clock)
+        self._read, self._witness = read, witness
+        self._loop = asyncio.get_running_loop()
+        self._reading: set[asyncio.Task[None]] = set()
+        self._reads = FreshReads(self._begin_read, self._later, witness, clock)
         self._nonces: OrderedDict[str, None] = OrderedDict()
 
     async def respond(self, request: Request) -> Reply:
@@ -123,18 +54,35 @@ class PeerServer:
         if isinstance(exchange, Refusal):
             self.refusals[exchange] += 1
             return Reply(exchange.status, f"{exchange.sentence}\n".encode())
-        statement = await self._reads.statement(exchange.question.about, self._read_seconds)
+        statement = await self._statement(exchange.question.about)
         self.answers[statement.health] += 1
         return self._reply(exchange, statement)
 
     async def read_remembered_again(self) -> None:
-        """Rule 4: where somebody removed an id, no answer names it as lifted, and only a read ends the memory of it.
-        Goes on until it is cancelled."""
-        while True:
-            await asyncio.sleep(REMEMBERED_SECONDS)
-            for machine_key, uid in self._witness.remembered:
-                namespace, _, name = machine_key.rpartition("/")
-                await self._reads.statement(MachineReference(namespace or None, name, uid), self._read_seconds)
+        """Goes on until it is cancelled."""
+        await read_remembered_again(self._witness, self._statement, asyncio.sleep)
+
+    async def _statement(self, about: MachineReference) -> Statement:
+        said: asyncio.Future[Statement] = self._loop.create_future()
+        self._reads.ask(
+            about, self._read_seconds, lambda statement: None if said.done() else said.set_result(statement)
+        )
+        return await said
+
+    def _later(self, seconds: float, action: Callable[[], None]) -> Cancel:
+        return self._loop.call_later(seconds, action).cancel
+
+    def _begin_read(self, about: MachineReference, seconds: float, ended: Ended) -> None:
+        task = self._loop.create_task(self._run_read(about, seconds, ended))
+        self._reading.add(task)
+        task.add_done_callback(self._reading.discard)
+
+    async def _run_read(self, about: MachineReference, seconds: float, ended: Ended) -> None:
+        try:
+            outcome = await self._read(about, seconds)
+        except Exception:  # whatever is wrong with the read, it proves nothing
+            outcome = Unread.FAILED
+        ended(outcome)
 
     def metrics(self) -> Iterator[Metric]:
         yield Metric(
@@ -165,16 +113,8 @@ class PeerServer:
         return exchange
 
     def _reply(self, exchange: Exchange, statement: Statement) -> Reply:
-        answer = Answer(
-            health=statement.health,
-            id=statement.id,
-            token=statement.token,
-            nonce=exchange.nonce,
-            answered_by=self._me,
-            asked_by=exchange.question.asked_by,
-            about=exchange.question.about.machine_key,
-            lifted_id=statement.lifted_id,
-        )
+        question = exchange.question
+        answer = statement.answer(self._me, question.asked_by, question.about.machine_key, exchange.nonce)
         body = answer.render().encode()
         signature = exchange.answer_signature(body, self.keyring)
         extra = f"PP-Hostd-Signature: {signature}\r\n".encode() if signature else b""

@@ -39,6 +39,11 @@ class Rosters(Mapping[int, "tuple[str, ...]"]):
         members = (next(filter(None, (each.member(name) for each in electorates)), None) for name in names)
         return [member for member in members if member is not None]
 
+    def machine_key(self, node: str) -> str:
+        """How peers know the machine of this node. By the roster, not by what this run of the agent has read: the run
+        may have begun without the API."""
+        return next((own.machine or own.name for own in self.members([node])), node)
+
     def known(self) -> tuple[Roster, ...]:
         return self._known
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Callable
 
 from pp_hostd.agent.driver import News
@@ -20,10 +19,18 @@ MAX_ANSWERS = 50
 
 
 class AgentSenses:
-    """The watches and the hands of the agent tell their news here; `tell` sets `wake`, and the loop takes a turn."""
+    """The watches and the hands of the agent tell their news here; `tell` calls `wake`, and the agent takes a turn."""
 
-    def __init__(self, node: str, witness: Witness, rosters: Rosters, clock: Callable[[], float]) -> None:
-        self.wake = asyncio.Event()
+    def __init__(
+        self,
+        node: str,
+        witness: Witness,
+        rosters: Rosters,
+        clock: Callable[[], float],
+        wallclock: Callable[[], datetime],
+        wake: Callable[[], None],
+    ) -> None:
+        self.wake = wake
         self.witness = witness
         self.current_rosters = rosters
         self.roster_trouble = ""
@@ -36,7 +43,7 @@ class AgentSenses:
         self.stopping = self.powering_off = False
         self.enrolled_before = False
         self._node = node
-        self._clock = clock
+        self._clock, self._wallclock = clock, wallclock
         self._news: list[News] = []
 
     def tell(self, news: News) -> None:
@@ -46,7 +53,7 @@ class AgentSenses:
         if isinstance(news, PeerAnswered):
             self.answers.append(news)
         self._news.append(news)
-        self.wake.set()
+        self.wake()
 
     def take(self) -> list[News]:
         taken, self._news = self._news, []
@@ -81,17 +88,21 @@ class AgentSenses:
     def rosters(self) -> Mapping[int, tuple[str, ...]]:
         return self.current_rosters
 
+    def take_rosters(self, rosters: Rosters) -> None:
+        self.current_rosters = rosters
+        self.wake()
+
     def order_cluster_maintenance(self, order: Maintenance | None) -> None:
         """A person has ordered this for all hosts; None: that is over."""
         if order != self.cluster_maintenance:
             self.cluster_maintenance = order
             self._cluster_until_at = 0.0 if order is None else self._clock() + order.seconds
-            self.wake.set()
+            self.wake()
 
     def _maintenance_now(self) -> Maintenance | None:
         """An order of a person's, which runs out by their clock: no bound is measured by it. One for all hosts also
         runs out after its own length, so that a wrong clock leaves no host unprotected for long."""
         in_time = self._clock() < self._cluster_until_at
         orders = (self.maintenance, self.cluster_maintenance if in_time else None)
-        now = datetime.now(timezone.utc)
+        now = self._wallclock()
         return next((order for order in orders if order is not None and now < order.until_wallclock), None)

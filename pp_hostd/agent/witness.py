@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Union
 
 from pp_hostd.frozen import frozen
-from pp_hostd.model.answer import Health
+from pp_hostd.model.answer import Answer, Health
 from pp_hostd.model.condemnation import Condemned, NotCondemned
 from pp_hostd.model.machine import Machine
 
@@ -36,6 +36,10 @@ class Statement:
     id: int | None
     token: str
     lifted_id: int = 0
+
+    def answer(self, answered_by: str, asked_by: str, about: str, nonce: str = "") -> Answer:
+        """The statement as it is sent to the node that asked about this machine."""
+        return Answer(self.health, self.id, self.token, nonce, answered_by, asked_by, about, self.lifted_id)
 
 
 @frozen

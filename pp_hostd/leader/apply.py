@@ -15,7 +15,6 @@ from pp_hostd.leader.remedies.poison_pill.steps import AskPeers
 from pp_hostd.leader.steps.api import Json, ServedKinds, ServedMachines
 from pp_hostd.leader.steps.own_objects import WriteRoster
 from pp_hostd.leader.steps.port import (
-    Acknowledged,
     Clock,
     Exchange,
     LeaderStep,
@@ -25,9 +24,9 @@ from pp_hostd.leader.steps.port import (
     StepEnded,
     StepNews,
     Watching,
+    acknowledgement,
     outcome_of,
 )
-from pp_hostd.model.answer import Answer
 from pp_hostd.model.roster import Member
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.step import Written
@@ -57,8 +56,7 @@ class Asking:
 
     async def ask(self, machine_key: str, uid: str, peers: tuple[Member, ...]) -> None:
         """Ends when each peer has answered or let its time pass."""
-        namespace, _, name = machine_key.rpartition("/")
-        question = Question(MachineReference(namespace or None, name, uid), self.asked_by)
+        question = Question(MachineReference.of(machine_key, uid), self.asked_by)
         waiting = iter(peers)
         await asyncio.gather(*(self._lane(waiting, question) for _ in range(min(MAX_OPEN, len(peers)))))
 
@@ -69,14 +67,10 @@ class Asking:
             async with self.turns:
                 asked_at = self.clock()
                 said = await ask(peer, peers.port, question, self.keyring, deadline_seconds=peers.round_seconds)
-            self.tell(self._news(peer.name, asked_at, said))
-
-    def _news(self, peer: str, asked_at: float, said: Answer | Silence) -> StepNews:
-        if isinstance(said, Silence):
-            return NotAcknowledged(self.node, peer, asked_at, answered=False, sentence=said.reason)
-        if said.id is None:  # it is there exactly when the answer is "unhealthy"
-            return NotAcknowledged(self.node, peer, asked_at, answered=True, sentence=f"it says {said.health.value}")
-        return Acknowledged(self.node, peer, said.id, said.token, asked_at)
+            if isinstance(said, Silence):
+                self.tell(NotAcknowledged(self.node, peer.name, asked_at, answered=False, sentence=said.reason))
+            else:
+                self.tell(acknowledgement(self.node, peer.name, said, asked_at))
 
 
 MAX_UNDER_WAY = 64

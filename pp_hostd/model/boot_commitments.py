@@ -10,8 +10,9 @@ from functools import cached_property
 from typing import Union
 
 from pp_hostd.frozen import frozen
+from pp_hostd.model.memory import Decision
 from pp_hostd.model.node import Node
-from pp_hostd.model.promise import AgentRecord, Armed, WatchdogKind, promise_in
+from pp_hostd.model.promise import AgentRecord, Armed, Committed, WatchdogKind, promise_in
 from pp_hostd.model.step import Written
 
 
@@ -122,6 +123,12 @@ class BootCommitments:
     def promises(self) -> tuple[Armed, ...]:
         """Every promise that may stand: all of them are kept (rule 5)."""
         return tuple(promise for promise in map(promise_in, self.may_stand) if promise is not None)
+
+    def committed(self, decision: Decision) -> Committed | None:
+        """The record that tells the leader of a reset that a condemnation caused (rule 7); None if nobody waits."""
+        if not self.promises or decision.id is None:
+            return None
+        return Committed(self.promises[0], decision.id)
 
     @property
     def binds(self) -> bool:

@@ -63,6 +63,11 @@ class MachineReference:
     name: str
     uid: str
 
+    @classmethod
+    def of(cls, machine_key: str, uid: str) -> MachineReference:
+        namespace, _, name = machine_key.rpartition("/")
+        return cls(namespace or None, name, uid)
+
     @property
     def machine_key(self) -> str:
         """How rosters and answers name it."""

@@ -3,45 +3,40 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
-from dataclasses import replace
+from datetime import datetime, timezone
 from functools import partial
-from typing import Callable
+from typing import Any, Callable
 
 from pp_hostd.agent.binding import standing
-from pp_hostd.agent.driver import Driver, News
+from pp_hostd.agent.driver import Driver
+from pp_hostd.agent.fresh_reads import Cancel, Ended, FreshReads, read_remembered_again
 from pp_hostd.agent.rosters import Rosters
 from pp_hostd.agent.saved_state import SavedState, parse_saved_state
+from pp_hostd.agent.sense.api import MachineReader, OwnMachine, commit, read_node, store
+from pp_hostd.agent.sense.peers import ask_each
+from pp_hostd.agent.sense.watches import CondemnedWatch, RosterWatch
+from pp_hostd.agent.senses import AgentSenses
 from pp_hostd.agent.shutdown import POWER_OFF_SECONDS, WITHDRAW_SECONDS, is_kernel_to_end
-from pp_hostd.agent.witness import REMEMBERED_SECONDS, ReadOutcome, Statement, Unread, Witness
+from pp_hostd.agent.witness import Statement, Witness
 from pp_hostd.embedded.history import Event
 from pp_hostd.embedded.paging import Query
-from pp_hostd.kube.resources import CONFIG_MAPS
-from pp_hostd.model.answer import Answer
-from pp_hostd.model.boot_commitments import (
-    BootCommitments,
-    GateOpened,
-    Look,
-    StoreEnded,
-    WatchdogArmed,
-    WatchdogDisarmed,
-)
-from pp_hostd.model.condemnation import Condemned, NotCondemned
-from pp_hostd.model.evidence import HostContext, LinkChanged, Read, WatchedCondemned
+from pp_hostd.kube.resources import CONFIG_MAPS, Resource
+from pp_hostd.kube.watch import Change, ChangeKind, Snapshot
+from pp_hostd.model.boot_commitments import BootCommitments, GateOpened, WatchdogArmed, WatchdogDisarmed
 from pp_hostd.model.keys import CONDEMNED, NAMESPACE, ROSTER
-from pp_hostd.model.machine import Machine, parse_machine
 from pp_hostd.model.memory import Decision, Memory
 from pp_hostd.model.node import Node
-from pp_hostd.model.promise import AgentRecord, Armed, Committed, WatchdogKind
-from pp_hostd.model.record import Unreadable
-from pp_hostd.model.roster import Electorate, Roster, parse_roster
+from pp_hostd.model.promise import AgentRecord, Armed, WatchdogKind
+from pp_hostd.model.roster import Roster
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.step import Written
 from pp_hostd.model.verdict import Verdict
-from pp_hostd.sim.api import Client, Failed, Json, Objects, Reply
+from pp_hostd.peers.message import MachineReference, Question
+from pp_hostd.sim.agent_port import AgentApi, AgentQuestions
+from pp_hostd.sim.api import EPOCH, Client, Json
+from pp_hostd.sim.exchange import Answered, AskPeer, Sleep, Started, Work, run
 from pp_hostd.sim.feeding import Feeding
 from pp_hostd.sim.host import Boot, Host
-from pp_hostd.sim.question import Answered, AskPeer, Question, ask
 from pp_hostd.sim.stream import Stream
 from pp_hostd.sim.truth import A_MOMENT, Truth
 from pp_hostd.timing import peer_read_seconds
@@ -50,7 +45,9 @@ SYNC_SECONDS = 0.5
 
 
 class Agent:
-    """Senses and hands of the driver. `ask_peer` carries a question to another host's agent."""
+    """The hands of the driver, whose senses are the agent's own."""
+
+    SENSES = AgentSenses
 
     def __init__(
         self,
@@ -64,30 +61,27 @@ class Agent:
         chance: random.Random,
         note: Callable[[str, str], None],
     ) -> None:
-        self._host, self._boot, self._client, self._ask_peer, self._chance = host, boot, client, ask_peer, chance
+        self._host, self._boot, self._chance = host, boot, chance
         self._note, self._on_decided, self._on_false_proof = note, decided, false_proof
         self._time, self._process = client.time, client.process
-        self._objects = Objects(client, host.name)
-        self.clock = boot.clock
-        self._rosters = Rosters(*boot.rosters)
-        self._host_context = HostContext(
-            host.name, self._electorate(), maintenance=host.maintenance, enrolled_before=host.enrolled
-        )
-        self._news: list[News] = []
         self._wakes = 0
         self._due = False
         self._decided: Decision | None = None
-        self._missing_since: float | None = None
         self._remembered: SavedState | None = None
         self._shown = ""
+        self.clock, self.settings = boot.clock, settings
         self.witness = Witness(f"{chance.getrandbits(64):x}")
+        self.senses = self.SENSES(
+            host.name, self.witness, Rosters(*boot.rosters), self.clock, self._wallclock, self._wake
+        )
+        self.senses.maintenance, self.senses.enrolled_before = host.maintenance, host.enrolled
         kept = self._recalled()
         self.truth = Truth(self.clock, kept.memory)
         watchdog_seconds = float(settings.watchdog.timeout_seconds)
         self.feeding = Feeding(client.time, client.process, host, boot, watchdog_seconds, self._wake)
         self.driver = Driver(
             settings,
-            self,
+            self.senses,
             self,
             memory=kept.memory,
             commitments=kept.commitments,
@@ -95,12 +89,18 @@ class Agent:
             entropy=partial(chance.getrandbits, 64),
         )
         if boot.watchdog_seconds is not None:  # systemd kept the descriptor
-            self._news.append(WatchdogArmed(WatchdogKind.HARDWARE, watchdog_seconds))
-        of_condemned = Query(label_selector=CONDEMNED)
-        Stream(client, client.api.cluster.kind, of_condemned, self._condemned_listed, self._condemned_changed)
-        of_roster = Query(NAMESPACE, field_selector=f"metadata.name={ROSTER}")
-        Stream(client, CONFIG_MAPS, of_roster, self._roster_listed, self._roster_changed)
-        self._process.later(REMEMBERED_SECONDS, self._read_remembered_again)
+            self.senses.tell(WatchdogArmed(WatchdogKind.HARDWARE, watchdog_seconds))
+        read_seconds = settings.api.read_deadline_seconds
+        self._api = AgentApi(client, read_seconds, self.truth, lambda: self.driver.commitments.bound_uid)
+        self._questions = AgentQuestions(client, ask_peer, self.truth)
+        self._reader = MachineReader(self._api, settings.api.machines, self.clock)
+        self._own = OwnMachine(self._reader, host.name, read_seconds)
+        self._reads = FreshReads(self._begin_read, self._later, self.witness, self.clock)
+        condemned = CondemnedWatch(settings.api.machines, self.clock, self.senses)
+        self._follow(client, client.api.cluster.kind, Query(label_selector=CONDEMNED), condemned)
+        roster = RosterWatch(self.senses.current_rosters.newest, self._keep_roster)
+        self._follow(client, CONFIG_MAPS, Query(NAMESPACE, field_selector=f"metadata.name={ROSTER}"), roster)
+        self._run(read_remembered_again(self.witness, self._statement, partial(_sleep, client)))
         self.reload(settings)
 
     def reload(self, settings: Settings) -> None:
@@ -118,32 +118,26 @@ class Agent:
             else SavedState(Memory(), BootCommitments(boot.id, boot.gate))
         )
 
-    @property
-    def machine_key(self) -> str:
-        return self._client.api.cluster.machine_key(self._host.name)
+    def _wallclock(self) -> datetime:
+        return datetime.fromtimestamp(EPOCH + self._time.now + self._host.wallclock_off_seconds, timezone.utc)
+
+    def _run(self, work: Work, ended: Callable[[Any], None] = lambda _: None) -> None:
+        run(work, ended, lambda: self._process.alive)
 
     # Turns.
 
-    def tell(self, news: News) -> None:
-        if isinstance(news, Read) and news.machine not in (None, self._host_context.machine):
-            self._host_context = replace(self._host_context, machine=news.machine)
-        if isinstance(news, Read) and (news.missing or news.machine is not None):
-            self.witness.own_missing = news.missing
-        self._news.append(news)
-        self._wake()
-
     def link_changed(self) -> None:
-        self._process.do(lambda: self.tell(LinkChanged(self.clock())))
+        self._process.do(self.senses.link_changed)
 
     def stop(self) -> None:
         """As systemd orders it."""
-        self._host_context = replace(self._host_context, stopping=True)
+        self.senses.stopping = True
         self._process.do(self._wake)
 
     def shut_down(self, *, powers_off: bool) -> None:
         """As systemd orders it when the system shuts down."""
         ordered_at = self.clock()
-        self._host_context = replace(self._host_context, powering_off=powers_off)
+        self.senses.powering_off = powers_off
         self.stop()
         at = self.clock.when(ordered_at + WITHDRAW_SECONDS)
         self._time.at(at, partial(self._process.do, partial(self._end_kernel, ordered_at)))
@@ -155,7 +149,7 @@ class Agent:
 
     def take_order(self) -> None:
         """The order for this host has changed."""
-        self._host_context = replace(self._host_context, maintenance=self._host.maintenance)
+        self.senses.maintenance = self._host.maintenance
         self._process.do(self._wake)
 
     def _wake(self) -> None:
@@ -170,29 +164,13 @@ class Agent:
         self._wakes += 1
         self._time.at(self.clock.when(verdict.wake_at), partial(self._process.do, partial(self._alarm, self._wakes)))
         self.truth.judged(self.driver.memory)
-        if self._host_context.stopping and self.driver.unbound:
+        if self.senses.stopping and self.driver.unbound:
             self._process.kill()
             self._host.agent_ended(self._boot)
 
     def _alarm(self, wakes: int) -> None:
         if wakes == self._wakes:
             self._wake()
-
-    # The driver's senses.
-
-    def take(self) -> list[News]:
-        taken, self._news = self._news, []
-        return taken
-
-    def host_context(self) -> HostContext:
-        return self._host_context
-
-    def _electorate(self) -> Electorate | None:
-        newest = self._rosters.newest
-        return None if newest is None else self._rosters.electorate(newest.version)
-
-    def rosters(self) -> Mapping[int, tuple[str, ...]]:
-        return self._rosters
 
     # The driver's hands.
 
@@ -209,7 +187,8 @@ class Agent:
     def _life_seconds(self) -> float:
         """As it is judged by."""
         driver = self.driver
-        bound = standing(self.settings, self.host_context(), driver.commitments, driver.memory, self._rosters, "")
+        senses = self.senses
+        bound = standing(self.settings, senses.host_context(), driver.commitments, driver.memory, senses.rosters(), "")
         return bound.self_timeout_seconds
 
     def feed_last(self) -> None:
@@ -226,82 +205,50 @@ class Agent:
         self._decided = decision
         self._on_decided(decision, commitments.bound_uid)
         self._note(self._host.name, f"resets itself: {decision.cause}")
-        if commitments.promises and decision.id is not None:
-            self._commit(Committed(commitments.promises[0], decision.id))
+        record = commitments.committed(decision)
+        if record is not None:
+            self._run(commit(self._api, self._host.name, record, self.clock))
         self._host.reset(self._boot, SYNC_SECONDS)
 
-    def _commit(self, record: Committed) -> None:
-        def looked(reply: Reply) -> None:
-            if isinstance(reply, Node):
-                self._objects.write(record, reply, lambda _: None, self._deadline_seconds)
-
-        self._objects.look(looked, self._deadline_seconds)
-
     def read(self) -> None:
-        began_at = self.clock()
-        self._objects.read(
-            self.machine_key, lambda reply: self.tell(self._own_read(began_at, reply)), self._deadline_seconds
-        )
-
-    def _own_read(self, began_at: float, reply: Reply) -> Read:
-        if isinstance(reply, Machine) and reply.node == self._host.name:
-            if isinstance(reply.condemnation, NotCondemned):
-                self.truth.proven(began_at)
-            replaced = reply.uid != self.driver.commitments.bound_uid
-            self._missing_since = began_at if replaced else None  # rule 1: its own Machine is gone
-            return Read(began_at, self.clock(), reply, machine_key=self.machine_key)
-        if isinstance(reply, Failed):
-            self._missing_since = began_at if reply.missing else None
-            failure = "" if reply.missing else reply.sentence
-            return Read(began_at, self.clock(), missing=reply.missing, failure=failure, machine_key=self.machine_key)
-        return Read(began_at, self.clock(), failure="it is another node's machine, or unreadable")
+        self._run(self._own.read(), self.senses.tell)
 
     def ask(self, peers: tuple[str, ...], uid: str) -> None:
         self.truth.asks()
-        for peer in peers:
-            ask(self, self._ask_peer, peer, (self._host.name, self.machine_key, uid))
+        rosters, me, over_at = self.senses.current_rosters, self._host.name, self.clock()
+        over_at += self.settings.peers.round_seconds
+        question = Question(MachineReference.of(rosters.machine_key(me), uid), me)
+        for peer in rosters.members(peers):
+            self._run(ask_each(self._questions.ask, (peer,), question, over_at, self.clock, self.senses.tell))
 
     @property
     def unproven_seconds(self) -> float:
         return self.truth.unproven_seconds(self.driver.memory)
 
     def look(self) -> None:
-        began_at = self.clock()
-        self._objects.look(lambda reply: self.tell(self._look(began_at, reply)), self._deadline_seconds)
-
-    def _look(self, began_at: float, reply: Reply) -> Look:
-        if isinstance(reply, Node):
-            if self._missing_since is not None and not reply.tainted and reply.freeing is None:
-                self.truth.proven(self._missing_since)
-            return Look(began_at, self.clock(), reply)
-        if isinstance(reply, bool):
-            return Look(began_at, self.clock(), missing=True, backup=reply)
-        return Look(began_at, self.clock(), failure=str(getattr(reply, "sentence", reply)))
+        self._run(read_node(self._api, self._host.name, self.clock), self.senses.tell)
 
     def store(self, record: AgentRecord, node: Node) -> None:
-        def ended(reply: Reply) -> None:
-            if isinstance(reply, Node) and isinstance(record, Armed):
-                self._host.enrolled = True
-                self._host_context = replace(self._host_context, enrolled_before=True)
-            written = reply.written if isinstance(reply, Failed) else Written.DONE
-            stored = reply if isinstance(reply, Node) else None
-            sentence = reply.sentence if isinstance(reply, Failed) else ""
-            self.tell(StoreEnded(record, node.resource_version, written, self.clock(), stored, sentence))
+        self._run(self._store(record, node))
 
-        self._objects.write(record, node, ended, self._deadline_seconds)
+    async def _store(self, record: AgentRecord, node: Node) -> None:
+        ended = await store(self._api, node, record, self.clock)
+        if ended.written is Written.DONE and isinstance(record, Armed):
+            self._host.enrolled = self.senses.enrolled_before = True
+        self.senses.tell(ended)
 
     def arm(self) -> None:
         seconds = float(self.settings.watchdog.timeout_seconds)
         self._host.arm(self._boot, seconds)
-        self.tell(WatchdogArmed(WatchdogKind.HARDWARE, seconds))
+        self.senses.tell(WatchdogArmed(WatchdogKind.HARDWARE, seconds))
 
     def disarm(self) -> None:
         self._host.disarm(self._boot)
-        self.tell(WatchdogDisarmed())
+        self.senses.tell(WatchdogDisarmed())
 
     def open_gate(self, reason: str) -> None:  # noqa: ARG002
         self._host.open_gate(self._boot)
-        self.tell(GateOpened())
+        self.senses.tell(GateOpened())
 
     def remember(self, memory: Memory, commitments: BootCommitments) -> None:
         self._remembered = SavedState(memory, commitments)
@@ -311,82 +258,47 @@ class Agent:
             self._shown = verdict.sentence
             self._note(self._host.name, verdict.sentence)
 
-    @property
-    def _deadline_seconds(self) -> float:
-        return self.settings.api.read_deadline_seconds
-
     # The watches.
 
-    def _roster_listed(self, items: list[Json]) -> None:
-        for item in items:
-            self._take_roster(item)
+    def _follow(self, client: Client, kind: Resource, query: Query, watch: CondemnedWatch | RosterWatch) -> None:
+        Stream(client, kind, query, partial(self._listed, watch), partial(self._changed, watch))
 
-    def _roster_changed(self, event: Event) -> None:
-        if event.type != "DELETED":
-            self._take_roster(event.object())
+    def _listed(self, watch: CondemnedWatch | RosterWatch, items: list[Json]) -> None:
+        watch.take(Snapshot(items, ""))
 
-    def _take_roster(self, config_map: Json) -> None:
-        roster, newest = parse_roster(config_map["data"][ROSTER]), self._rosters.newest
-        if isinstance(roster, Roster) and (newest is None or roster.version > newest.version):
-            promised = {promise.roster_version for promise in self.driver.commitments.promises}
-            self._rosters = self._rosters.with_newest(roster, promised)
-            self._boot.rosters = self._rosters.known()
-            self._host_context = replace(self._host_context, electorate=self._electorate())
-            self._wake()
+    def _changed(self, watch: CondemnedWatch | RosterWatch, event: Event) -> None:
+        watch.take(Change(ChangeKind(event.type), event.object(), ""))
 
-    def _condemned_listed(self, items: list[Json]) -> None:
-        for item in items:
-            self._learn(item)
-        self.witness.listed()
-
-    def _condemned_changed(self, event: Event) -> None:
-        if event.type != "DELETED":  # no news acquits
-            self._learn(event.object())
-
-    def _learn(self, found: Json) -> None:
-        machine = parse_machine(found)
-        if isinstance(machine, Unreadable) or not isinstance(machine.condemnation, Condemned):
-            return
-        at = self.clock()
-        self.witness.learned(machine.machine_key, machine.uid, machine.condemnation.id, at)
-        own = self._host_context.machine
-        if own is not None and (machine.machine_key, machine.uid) == (own.machine_key, own.uid):
-            self.tell(WatchedCondemned(machine.uid, machine.condemnation.id, at))
+    def _keep_roster(self, roster: Roster) -> None:
+        promised = {promise.roster_version for promise in self.driver.commitments.promises}
+        rosters = self.senses.current_rosters.with_newest(roster, promised)
+        self._boot.rosters = rosters.known()
+        self.senses.take_rosters(rosters)
 
     # The peer port.
 
     def answer(self, question: Question, answered: Answered) -> None:
-        """A read begun from here on, and then what the witness says."""
-        asker, machine_key, uid = question
-        me = self._host.name
+        def said(statement: Statement) -> None:
+            answered(statement.answer(self._host.name, question.asked_by, question.about.machine_key))
 
-        def said(found: Statement) -> None:
-            answered(Answer(found.health, found.id, found.token, "", me, asker, machine_key, found.lifted_id))
+        self._reads.ask(question.about, peer_read_seconds(self.settings), said)
 
-        self._state(machine_key, uid, said)
+    async def _statement(self, about: MachineReference) -> Statement:
+        statement: Statement = await Started(partial(self._reads.ask, about, peer_read_seconds(self.settings)))
+        return statement
 
-    def _state(self, machine_key: str, uid: str, said: Callable[[Statement], None]) -> None:
-        began_at = self.clock()
+    def _begin_read(self, about: MachineReference, seconds: float, ended: Ended) -> None:
+        self._run(self._reader.read_for_peer(about, seconds), ended)
 
-        def read(reply: Reply) -> None:
-            outcome: ReadOutcome = Unread.FAILED
-            if isinstance(reply, Machine) and not isinstance(reply.condemnation, Unreadable):
-                outcome = reply
-            elif isinstance(reply, Failed) and reply.missing:
-                outcome = Unread.NOT_FOUND
-            said(self.witness.answer(machine_key, uid, outcome, began_at=began_at, now=self.clock()))
-
-        self._objects.read(machine_key, read, peer_read_seconds(self.settings))
-
-    def _read_remembered_again(self) -> None:
-        for machine_key, uid in self.witness.remembered:
-            self._state(machine_key, uid, lambda _: None)
-        self._process.later(REMEMBERED_SECONDS, self._read_remembered_again)
-
-    def later(self, seconds: float, action: Callable[[], None]) -> None:
+    def _later(self, seconds: float, action: Callable[[], None]) -> Cancel:
         self._process.later(seconds, action)
+        return lambda: None
 
     def keep(self) -> None:
         """Write /run, as it would be read after a restart."""
         if self._remembered is not None:
             self._boot.run = self._remembered.render()
+
+
+async def _sleep(client: Client, seconds: float) -> None:
+    await Sleep(client, seconds)

@@ -12,12 +12,7 @@ from pp_hostd.embedded.lifecycle import DeleteOptions
 from pp_hostd.embedded.status import StatusError, no_such_path
 from pp_hostd.embedded.store import Saved, Store
 from pp_hostd.frozen import frozen
-from pp_hostd.kube.resources import CONFIG_MAPS, NODES, Resource
-from pp_hostd.model.keys import AGENT, NAMESPACE, backup_name
-from pp_hostd.model.machine import parse_machine
-from pp_hostd.model.node import Node, parse_node
-from pp_hostd.model.promise import AgentRecord
-from pp_hostd.model.record import Unreadable
+from pp_hostd.kube.resources import CLUSTERS, MACHINES, REMEDIATIONS, Resource
 from pp_hostd.model.step import Written
 from pp_hostd.sim.cluster import Cluster
 from pp_hostd.sim.network import Network
@@ -88,6 +83,8 @@ class Api:
         self.requests = 0
         self.lag_seconds = 0.0
         """Of watches."""
+        kinds = (MACHINES[cluster.machines], CLUSTERS, *REMEDIATIONS.values())
+        self._unserved = {each for versions in kinds for each in versions if each is not cluster.served(versions)}
         self._parsed: dict[_Key, dict[Parse, Any]] = {}
         self._past: dict[_Key, list[tuple[float, Json]]] = {}
 
@@ -133,7 +130,7 @@ class Api:
 
     def check_served(self, kind: Resource) -> None:
         """StatusError if nothing is served under the path of this kind."""
-        if kind is self.cluster.kind and not self.serves_machines:
+        if kind in self._unserved or (kind is self.cluster.kind and not self.serves_machines):
             raise no_such_path()
 
     def restore(self, saved: Saved) -> None:
@@ -266,37 +263,3 @@ class _Exchange:
         if not self._over:
             self._over = True
             self._client.process.do(partial(self._done, reply))
-
-
-class Objects:
-    """For the agent of this host."""
-
-    def __init__(self, client: Client, host: str) -> None:
-        self._client, self._host = client, host
-
-    def read(self, machine_key: str, done: Done, deadline_seconds: float) -> None:
-        """A machine."""
-        namespace, _, name = machine_key.rpartition("/")
-        serve = partial(self._client.api.found, parse_machine, self._client.api.cluster.kind, namespace, name)
-        self._client.call(serve, done, deadline_seconds)
-
-    def look(self, done: Done, deadline_seconds: float) -> None:
-        """Its Node, or, where there is none, whether there is a backup of it."""
-        self._client.call(self._serve_node, done, deadline_seconds)
-
-    def write(self, record: AgentRecord, node: Node, done: Done, deadline_seconds: float) -> None:
-        """State this on the Node as it was looked at."""
-        condition = {"uid": node.uid, "resourceVersion": node.resource_version}
-        patch = {"metadata": {**condition, "annotations": {AGENT: record.render()}}}
-
-        def serve() -> Node | Unreadable:
-            return parse_node(self._client.api.patch(NODES, "", node.name, patch))
-
-        self._client.call(serve, done, deadline_seconds)
-
-    def _serve_node(self) -> Node | Unreadable | bool:
-        api = self._client.api
-        if api.exists(NODES, "", self._host):
-            found: Node | Unreadable = api.found(parse_node, NODES, "", self._host)
-            return found
-        return api.exists(CONFIG_MAPS, NAMESPACE, backup_name(self._host))

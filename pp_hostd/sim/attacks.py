@@ -7,6 +7,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Callable
 
+from pp_hostd.agent.witness import Statement
 from pp_hostd.embedded.history import Key
 from pp_hostd.embedded.store import Saved
 from pp_hostd.kube.resources import NODES
@@ -15,10 +16,10 @@ from pp_hostd.model.control import Maintenance
 from pp_hostd.model.keys import CONDEMNATION_ID, EXTERNAL_REMEDIATION, is_ours
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.model.promise import Withdrawn
+from pp_hostd.peers.message import Question
 from pp_hostd.sim.api import Json, as_it_is
 from pp_hostd.sim.filled import EPOCH_TIME, make_machine
 from pp_hostd.sim.people import NOT_READY_SECONDS
-from pp_hostd.sim.question import Question
 from pp_hostd.sim.schedule import Trouble
 from pp_hostd.sim.world import World
 
@@ -217,5 +218,5 @@ class Attacks:
 
 
 def _accuse(liar: str, health: Health, question: Question) -> Answer:
-    asker, machine_key, _ = question
-    return Answer(health, LIED_ID if health is Health.UNHEALTHY else None, "liar.1", "", liar, asker, machine_key, 0)
+    said = Statement(health, LIED_ID if health is Health.UNHEALTHY else None, "liar.1")
+    return said.answer(liar, question.asked_by, question.about.machine_key)

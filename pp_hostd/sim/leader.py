@@ -31,9 +31,9 @@ from pp_hostd.model.roster import Member
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.step import Written
 from pp_hostd.sim.api import EPOCH, Client, Failed, Json, Reply
+from pp_hostd.sim.exchange import AskPeer, Sleep, Started, Within, run
 from pp_hostd.sim.host import Host
-from pp_hostd.sim.leader_port import LOOK_SECONDS, Freed, SimulatedApi, Sleep, Started, Within, run
-from pp_hostd.sim.question import Asking, AskPeer
+from pp_hostd.sim.leader_port import LOOK_SECONDS, Asking, Freed, SimulatedApi
 from pp_hostd.sim.stream import Stream
 from pp_hostd.sim.time import Clock
 

@@ -3,37 +3,26 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Coroutine, Generator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, Callable, Protocol, TypeVar
+from typing import Any, Callable, TypeVar
 
 from pp_hostd.embedded.lifecycle import DeleteOptions
-from pp_hostd.embedded.status import modified, no_such_path, not_found
+from pp_hostd.embedded.status import modified, not_found
 from pp_hostd.frozen import frozen
-from pp_hostd.kube.outcome import ApiError, Outcome
-from pp_hostd.kube.resources import (
-    CLUSTERS,
-    KUBELET_LEASES,
-    LEASES,
-    MACHINES,
-    NODES,
-    PODS,
-    REMEDIATIONS,
-    VOLUME_ATTACHMENTS,
-    Resource,
-)
+from pp_hostd.kube.resources import KUBELET_LEASES, LEASES, NODES, PODS, VOLUME_ATTACHMENTS, Resource
 from pp_hostd.leader.steps.api import Json
-from pp_hostd.leader.steps.port import Exchange
+from pp_hostd.leader.steps.port import NotAcknowledged, StepNews, acknowledgement
+from pp_hostd.model.answer import Answer
 from pp_hostd.model.keys import FREEING, OUT_OF_SERVICE
-from pp_hostd.model.step import Written
-from pp_hostd.sim.api import Client, Failed, Reply, Serve, as_it_is
+from pp_hostd.model.roster import Member
+from pp_hostd.peers.message import MachineReference, Question
+from pp_hostd.sim.api import Client, as_it_is
+from pp_hostd.sim.exchange import AskPeer, Call
 
-CALL_SECONDS = 5.0
 LOOK_SECONDS = 0.05
 EVICTION_SECONDS = 6.0
 PODS_IN = "default"
-Resume = Callable[[Reply], None]
 Found = TypeVar("Found")
 
 
@@ -43,107 +32,6 @@ class Freed(enum.Enum):
     DELETED = "the Node is deleted"
     MARKED = "the Node is marked"
     PODS = "its pods are deleted"
-
-
-# The things that a step awaits. `run` begins each of them, and resumes the step with the reply.
-
-
-class Awaited(Protocol):
-    """Something that takes simulated time."""
-
-    def begin(self, resume: Resume) -> None: ...
-
-
-Work = Coroutine[Awaited, Reply, Any]
-
-
-@frozen
-class Call:
-    """One exchange with the API; ApiError is raised if it fails."""
-
-    client: Client
-    serve: Serve
-    seconds: float = CALL_SECONDS
-
-    def begin(self, resume: Resume) -> None:
-        self.client.call(self.serve, resume, self.seconds)
-
-    def __await__(self) -> Generator[Awaited, Reply, Any]:
-        reply = yield self
-        if isinstance(reply, Failed):
-            raise _error(reply)
-        return reply
-
-
-@frozen
-class Sleep:
-    """Some time that passes."""
-
-    client: Client
-    seconds: float
-
-    def begin(self, resume: Resume) -> None:
-        self.client.process.later(self.seconds, partial(resume, None))
-
-    def __await__(self) -> Generator[Awaited, Reply, None]:
-        yield self
-
-
-@frozen
-class Started:
-    """Something that says by itself when it is over."""
-
-    start: Callable[[Callable[[], None]], object]
-
-    def begin(self, resume: Resume) -> None:
-        self.start(partial(resume, None))
-
-    def __await__(self) -> Generator[Awaited, Reply, None]:
-        yield self
-
-
-@frozen
-class Within:
-    """An exchange, each call of which ends by the deadline."""
-
-    client: Client
-    seconds: float
-    exchange: Exchange
-
-    def __await__(self) -> Generator[Awaited, Reply, Json]:
-        clock, reply = self.client.process.clock, None
-        until_at, exchange = clock() + self.seconds, self.exchange().__await__()
-        while True:
-            try:
-                awaited = exchange.send(reply)
-            except StopIteration as done:
-                found: Json = done.value
-                return found
-            assert isinstance(awaited, Call), awaited
-            reply = yield replace(awaited, seconds=min(awaited.seconds, until_at - clock()))
-
-
-def run(work: Work, ended: Callable[[Any], None], is_wanted: Callable[[], bool], reply: Reply = None) -> None:
-    """Run the step on, until it ends or nobody wants it any more."""
-    if not is_wanted():
-        work.close()
-        return
-    try:
-        awaited = work.send(reply)
-    except StopIteration as done:
-        ended(done.value)
-        return
-    awaited.begin(lambda answer: run(work, ended, is_wanted, answer))
-
-
-def _error(failed: Failed) -> ApiError:
-    if failed.missing:
-        return ApiError(Outcome.NOT_FOUND, failed.sentence, reason="NotFound")
-    if failed.unserved:
-        return ApiError(Outcome.NOT_FOUND, failed.sentence)
-    if failed.written is Written.CONFLICT:
-        return ApiError(Outcome.CONFLICT, failed.sentence)
-    return ApiError(Outcome.TIMED_OUT, failed.sentence, may_be_done=failed.written is Written.UNKNOWN)
 
 
 @frozen
@@ -206,14 +94,7 @@ class SimulatedApi:
 
     # At the server.
 
-    def _check_served(self, resource: Resource) -> None:
-        cluster = self._api.cluster
-        for versions in (MACHINES[cluster.machines], CLUSTERS, *REMEDIATIONS.values()):
-            if resource in versions and resource is not cluster.served(versions):
-                raise no_such_path()
-
     def _found(self, resource: Resource, namespace: str, name: str) -> Any:
-        self._check_served(resource)
         return self._api.found(as_it_is, resource, namespace, name)
 
     def _kubelet_lease(self, node: str) -> Json:
@@ -228,7 +109,6 @@ class SimulatedApi:
         return [{"metadata": {"name": node, "namespace": PODS_IN, "uid": node, "resourceVersion": version}, "spec": {}}]
 
     def _patch(self, resource: Resource, namespace: str, name: str, patch: Json, part: str) -> Json:
-        self._check_served(resource)
         patched = self._api.patch(resource, namespace, name, patch, part)
         annotations = patch.get("metadata", {}).get("annotations", {})
         if resource is NODES and annotations.get(FREEING) is not None:
@@ -237,7 +117,7 @@ class SimulatedApi:
         return patched
 
     def _delete(self, resource: Resource, namespace: str, name: str, options: DeleteOptions) -> Json:
-        self._check_served(resource)
+        self._api.check_served(resource)
         if resource is PODS:
             return self._delete_pods(name, options.resource_version)
         gone = self._api.delete(resource, namespace, name, options)
@@ -261,3 +141,44 @@ class SimulatedApi:
         taints = () if node is None else node["spec"].get("taints", ())
         if name in self._api.pods and any(taint["key"] == OUT_OF_SERVICE for taint in taints):
             self._delete_pods(name, None)
+
+
+class Asking:
+    """One round of questions to peers; over when each was answered or let its time pass."""
+
+    def __init__(
+        self,
+        client: Client,
+        ask_peer: AskPeer,
+        round_seconds: float,
+        node: str,
+        machine_key: str,
+        uid: str,
+        peers: tuple[Member, ...],
+        tell: Callable[[StepNews], None],
+        over: Callable[[None], None],
+    ) -> None:
+        self._node, self._tell, self._over = node, tell, over
+        self._waiting = {peer.name for peer in peers}
+        self._asked_at = client.process.clock()
+        question = Question(MachineReference.of(machine_key, uid), client.host)
+        for peer in peers:
+            ask_peer(peer.name, question, partial(self._answered, peer.name))
+        client.process.later(round_seconds, self._end)
+        if not peers:
+            over(None)
+
+    def _answered(self, peer: str, answer: Answer) -> None:
+        if peer not in self._waiting:
+            return
+        self._waiting.discard(peer)
+        self._tell(acknowledgement(self._node, peer, answer, self._asked_at))
+        if not self._waiting:
+            self._over(None)
+
+    def _end(self) -> None:
+        if self._waiting:
+            waiting, self._waiting = sorted(self._waiting), set()
+            for peer in waiting:
+                self._tell(NotAcknowledged(self._node, peer, self._asked_at, answered=False, sentence="silent"))
+            self._over(None)

@@ -15,7 +15,7 @@ MUTANTS_OF_HOST = (
         "a cached read is a proof",
         1,
         "",
-        ("sim.api:Objects.read", "self._client.api.found", "self._client.api.found_in_cache"),
+        ("sim.agent_port:AgentApi.get", "self._client.api.found", "self._client.api.found_in_cache"),
     ),
     mutant(
         "a peer's word counts from when it came",
@@ -79,7 +79,7 @@ MUTANTS_OF_HOST = (
         "a promise is written whatever the Node has become",
         5,
         "marked",
-        ("sim.api:Objects.write", '{"uid": node.uid, "resourceVersion": node.resource_version}', "{}"),
+        ("agent.sense.api:_patch", '{"uid": node.uid, "resourceVersion": node.resource_version}', "{}"),
     ),
     mutant(
         "a host disarms before it withdraws",

@@ -13,18 +13,19 @@ from pp_hostd.model.machine import Machine
 from pp_hostd.model.memory import Decision
 from pp_hostd.model.promise import GateKind
 from pp_hostd.model.settings import Settings
+from pp_hostd.peers.message import Question
 from pp_hostd.sim.agent import Agent
 from pp_hostd.sim.api import SERVERS, Api, Client
 from pp_hostd.sim.bare_metal import Operator
 from pp_hostd.sim.cluster import PLAIN, Cluster
 from pp_hostd.sim.disturbance import Disturbances
+from pp_hostd.sim.exchange import Answered
 from pp_hostd.sim.filled import fill, machine_of
 from pp_hostd.sim.host import Boot, Host, Kubelet
 from pp_hostd.sim.leader import Leader
 from pp_hostd.sim.leader_port import Freed
 from pp_hostd.sim.network import Network
 from pp_hostd.sim.people import HealthCheck, People
-from pp_hostd.sim.question import Answered, Question
 from pp_hostd.sim.time import Process, Time
 
 LEADERS = 3
@@ -256,7 +257,7 @@ class World:
         self.network.send(source, peer, arrive)
 
     def _asker(self, source: str, question: Question) -> Process:
-        own = question[1] == self.api.cluster.machine_key(source)
+        own = question.about.machine_key == self.api.cluster.machine_key(source)
         return (self.agents if own else self.leaders)[source][0]
 
     def leading(self) -> tuple[str, ...]:

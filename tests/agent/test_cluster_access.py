@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
 
 from pp_hostd.agent.rosters import Rosters
@@ -33,7 +34,8 @@ NOBODY_LISTENS = "https://127.0.0.1:1"
 
 def access(kubeconfig: str) -> ClusterAccess:
     settings = replace(Settings(), api=replace(Settings().api, kubeconfig=kubeconfig))
-    senses = AgentSenses(NODE, Witness("token"), Rosters(), time.monotonic)
+    wallclock = partial(datetime.now, timezone.utc)
+    senses = AgentSenses(NODE, Witness("token"), Rosters(), time.monotonic, wallclock, lambda: None)
     return ClusterAccess(settings, NODE, senses, time.monotonic, lambda _: None, tuple, "/nonexistent", SILENT)
 
 

@@ -6,7 +6,7 @@ from typing import Callable
 
 import pytest
 
-from pp_hostd.agent.sense.cluster import CondemnedWatch
+from pp_hostd.agent.sense.watches import CondemnedWatch
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.kubeconfig import Kubeconfig
 from pp_hostd.kube.resources import NODES
@@ -45,7 +45,11 @@ class Heard:
         self.told_at: list[float] = []
         self.lists = 0
         self.told_before_listed = 0
-        self.watch = CondemnedWatch(client or home.client, home.machines, boottime, self)
+        self.watch = CondemnedWatch(home.machines, boottime, self)
+        self._client = client or home.client
+
+    async def run(self) -> None:
+        await self.watch.run(self._client)
 
     def learned(self, machine_key: str, uid: str, condemnation_id: int, at: float) -> None:
         self.told.append((machine_key, uid, condemnation_id))
@@ -64,7 +68,7 @@ async def test_what_was_condemned_before_is_told_before_the_list_is_called_whole
     created = await home.enrol(unique)
     await home.condemn(unique, 7)
     heard = Heard(home)
-    async with running(heard.watch.run()):
+    async with running(heard.run()):
         await until(lambda: heard.lists, "the condemned are listed")
     assert (home.machine_key(unique), uid_of(created), 7) in heard.told[: heard.told_before_listed]
     assert heard.watch.trouble == ""
@@ -73,7 +77,7 @@ async def test_what_was_condemned_before_is_told_before_the_list_is_called_whole
 async def test_a_condemnation_is_told_when_it_is_written_and_each_later_one_again(home: Home, unique: str) -> None:
     created = await home.enrol(unique)
     heard = Heard(home)
-    async with running(heard.watch.run()):
+    async with running(heard.run()):
         await until(lambda: heard.lists, "the condemned are listed")
         assert heard.of(home.machine_key(unique)) == []
         for condemnation_id in (7, 8):
@@ -90,7 +94,7 @@ async def test_that_a_condemnation_was_lifted_or_its_machine_deleted_is_no_news(
         await home.enrol(name)
     lifted, deleted, last = names
     heard = Heard(home)
-    async with running(heard.watch.run()):
+    async with running(heard.run()):
         await until(lambda: heard.lists, "the condemned are listed")
         await home.condemn(lifted)
         await home.condemn(deleted)
@@ -106,7 +110,7 @@ async def test_a_condemnation_without_an_id_condemns_nobody_and_is_reported(home
     await nobody_is_marked(home)
     await home.enrol(unique)
     heard = Heard(home)
-    async with running(heard.watch.run()):
+    async with running(heard.run()):
         await until(lambda: heard.lists, "the condemned are listed")
         await home.client.patch(home.kind, unique, {"metadata": WITHOUT_ID}, namespace=home.where)
         await until(lambda: heard.watch.trouble, "it is reported")
@@ -122,7 +126,7 @@ async def test_a_condemnation_without_an_id_condemns_nobody_and_is_reported(home
 async def test_whoever_may_not_list_has_listed_nothing_and_is_told_why(home: Home, client_of: ClientOf) -> None:
     heard = Heard(home, client_of("nobody"))
     assert heard.watch.trouble == "the condemned machines have not been listed yet"
-    async with running(heard.watch.run()):
+    async with running(heard.run()):
         await until(lambda: "forbidden" in heard.watch.trouble, "it is reported")
     assert heard.lists == 0
 
@@ -132,7 +136,7 @@ async def test_machines_that_are_not_served_are_looked_for_again_after_a_pause(
 ) -> None:
     port = trouble.listen("404")
     heard = Heard(Home(dial(port.url), "cluster-api", "default"))
-    async with running(heard.watch.run()):
+    async with running(heard.run()):
         await until(lambda: len(port.requests) > 2, "both versions were tried, and one again")
     targets = [seen.target.partition("/machines")[0] for seen in port.requests[:3]]
     assert targets == [f"/apis/cluster.x-k8s.io/{version}" for version in ("v1beta2", "v1beta1", "v1beta2")]
@@ -145,7 +149,7 @@ async def test_a_watch_that_goes_on_after_an_interruption_hides_no_other_trouble
     unreadable["metadata"].update(uid="uid", resourceVersion="1")
     client = Interrupted(kubeconfig, unreadable)
     heard = Heard(Home(client, "node", "default"))
-    async with running(heard.watch.run()):
+    async with running(heard.run()):
         await until(lambda: heard.watch.trouble == BROKEN_OFF, "the interruption is reported")
         client.going_on.set()
         await until(lambda: heard.watch.trouble != BROKEN_OFF, "it is over")

@@ -11,7 +11,8 @@ from datetime import datetime, timezone
 
 import pytest
 
-from pp_hostd.agent.peer_server import MAX_NONCES, MAX_READS, MAX_WAITING, PeerServer
+from pp_hostd.agent.fresh_reads import MAX_READS, MAX_WAITING
+from pp_hostd.agent.peer_server import MAX_NONCES, PeerServer
 from pp_hostd.agent.witness import ReadOutcome, Unread, Witness
 from pp_hostd.model.answer import Answer, Health
 from pp_hostd.model.condemnation import Condemned, NotRequested

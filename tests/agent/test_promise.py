@@ -7,7 +7,7 @@ from typing import Callable
 
 import pytest
 
-from pp_hostd.agent.sense.cluster import read_node, store
+from pp_hostd.agent.sense.api import read_node, store
 from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.kubeconfig import Kubeconfig
 from pp_hostd.kube.resources import CONFIG_MAPS, NODES

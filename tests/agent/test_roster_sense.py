@@ -8,7 +8,7 @@ from typing import Callable
 
 import pytest
 
-from pp_hostd.agent.sense.cluster import RosterWatch
+from pp_hostd.agent.sense.watches import RosterWatch
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.kubeconfig import Kubeconfig
 from pp_hostd.kube.outcome import ApiError
@@ -29,9 +29,9 @@ def roster(version: int, *names: str) -> Roster:
 class Seen(RosterWatch):
     """A watch that remembers what it stored."""
 
-    def __init__(self, client: ApiClient, known: Roster | None = None) -> None:
+    def __init__(self, known: Roster | None = None) -> None:
         self.stored: list[Roster] = []
-        super().__init__(client, known, self.stored.append)
+        super().__init__(known, self.stored.append)
 
 
 async def write(client: ApiClient, text: str) -> None:
@@ -60,8 +60,8 @@ async def remove(client: ApiClient) -> None:
 
 @asynccontextmanager
 async def watching(client: ApiClient, known: Roster | None = None) -> AsyncIterator[Seen]:
-    seen = Seen(client, known)
-    async with running(seen.run()):
+    seen = Seen(known)
+    async with running(seen.run(client)):
         yield seen
 
 

@@ -25,36 +25,40 @@ class Clock:
         return self.now
 
 
-@freeze_time(NOON, real_asyncio=True)
-async def test_an_order_for_all_hosts_stands_until_it_is_taken_back() -> None:
-    senses = AgentSenses("worker-1", Witness("token"), Rosters(), Clock())
+def senses_by(clock: Clock) -> AgentSenses:
+    return AgentSenses("worker-1", Witness("token"), Rosters(), clock, lambda: datetime.now(timezone.utc), lambda: None)
+
+
+@freeze_time(NOON)
+def test_an_order_for_all_hosts_stands_until_it_is_taken_back() -> None:
+    senses = senses_by(Clock())
     senses.order_cluster_maintenance(ORDER)
     assert senses.host_context().maintenance == ORDER
     senses.order_cluster_maintenance(None)
     assert senses.host_context().maintenance is None
 
 
-@freeze_time(NOON, real_asyncio=True)
-async def test_an_order_for_all_hosts_is_refused_once_it_is_over() -> None:
-    senses = AgentSenses("worker-1", Witness("token"), Rosters(), Clock())
+@freeze_time(NOON)
+def test_an_order_for_all_hosts_is_refused_once_it_is_over() -> None:
+    senses = senses_by(Clock())
     senses.order_cluster_maintenance(replace(ORDER, when_wallclock=NOON - timedelta(hours=2), until_wallclock=NOON))
     assert senses.host_context().maintenance is None
 
 
-async def test_an_order_for_this_host_or_for_all_ends_when_the_wall_clock_says_so() -> None:
-    for_this, for_all = (AgentSenses("worker-1", Witness("token"), Rosters(), Clock()) for _ in range(2))
+def test_an_order_for_this_host_or_for_all_ends_when_the_wall_clock_says_so() -> None:
+    for_this, for_all = (senses_by(Clock()) for _ in range(2))
     for_this.maintenance = ORDER
     for_all.order_cluster_maintenance(ORDER)
-    with freeze_time(NOON + timedelta(seconds=3599), real_asyncio=True) as wall_clock:
+    with freeze_time(NOON + timedelta(seconds=3599)) as wall_clock:
         assert for_this.host_context().maintenance == for_all.host_context().maintenance == ORDER
         wall_clock.tick()
         assert (for_this.host_context().maintenance, for_all.host_context().maintenance) == (None, None)
 
 
-@freeze_time(NOON, real_asyncio=True)
-async def test_a_wall_clock_that_stands_still_does_not_prolong_an_order_for_all_hosts() -> None:
+@freeze_time(NOON)
+def test_a_wall_clock_that_stands_still_does_not_prolong_an_order_for_all_hosts() -> None:
     clock = Clock()
-    senses = AgentSenses("worker-1", Witness("token"), Rosters(), clock)
+    senses = senses_by(clock)
     senses.order_cluster_maintenance(ORDER)
     clock.now += 3599
     senses.order_cluster_maintenance(ORDER)  # read again, as every 30 s

@@ -14,8 +14,7 @@ from pp_hostd.model.settings import Settings
 from pp_hostd.peers.client import ask
 from pp_hostd.peers.message import MachineReference, Question
 from pp_hostd.sim.api import SERVERS, ServerHealth
-from pp_hostd.sim.question import Answered
-from pp_hostd.sim.question import Question as Asked
+from pp_hostd.sim.exchange import Answered
 from pp_hostd.sim.scale import tally
 from pp_hostd.sim.scale.crowd import Crowd, jurors, jury
 from pp_hostd.sim.scale.run import MINUTE, OUTAGE, RACK, SPLIT, Figures, run
@@ -35,7 +34,7 @@ class CountedWorld(World):
 
     asked = 0
 
-    def _ask(self, source: str, peer: str, question: Asked, answered: Answered) -> None:
+    def _ask(self, source: str, peer: str, question: Question, answered: Answered) -> None:
         self.asked += 1
         super()._ask(source, peer, question, answered)
 

@@ -1,31 +1,57 @@
-"""Linearizable reads of machines, the host's own and those that peers ask about: all that a proof may rest on (rule 1).
+"""The agent's exchanges with the API: linearizable reads of machines, which are all that a proof may rest on (rule 1),
+and the record on its own Node.
 
-The agent lists no machines to find its own: its Node names it, and the Machine must name that Node in turn.
+The agent lists no machines to find its own: its Node names it, and the Machine must name that Node in turn. Whoever
+runs these coroutines provides the API: the agent's client, or the simulator.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Callable
+from typing import Any, Callable, Protocol
 
-from pp_hostd.kube.client import ApiClient
-from pp_hostd.kube.outcome import ApiError, is_missing
-from pp_hostd.kube.resources import CONFIG_MAPS, MACHINES, NODES
+from pp_hostd.agent.witness import ReadOutcome, Unread
+from pp_hostd.kube.outcome import ApiError, is_missing, written_by
+from pp_hostd.kube.resources import CONFIG_MAPS, MACHINES, NODES, Resource
 from pp_hostd.kube.served import ServedVersion
+from pp_hostd.model.boot_commitments import Look, StoreEnded
 from pp_hostd.model.evidence import Read
-from pp_hostd.model.keys import NAMESPACE, backup_name
+from pp_hostd.model.keys import AGENT, NAMESPACE, backup_name
 from pp_hostd.model.machine import Machine, machine_of_node, parse_machine
+from pp_hostd.model.node import Node, parse_node
+from pp_hostd.model.promise import AgentRecord
 from pp_hostd.model.record import Unreadable
+from pp_hostd.model.step import Written
+from pp_hostd.peers.message import MachineReference
 
 Clock = Callable[[], float]
+Json = dict[str, Any]
+
+
+class Api(Protocol):
+    """The exchanges that are needed here, as ApiClient has them. Reads are linearizable. Each raises ApiError if it
+    fails."""
+
+    async def get(
+        self,
+        resource: Resource,
+        name: str,
+        *,
+        namespace: str | None = None,
+        deadline_seconds: float | None = None,
+        may_rest: bool = False,
+        every_server: bool = False,
+    ) -> Json: ...
+
+    async def patch(self, resource: Resource, name: str, patch: Json) -> Json: ...
 
 
 class MachineReader:
     """Reads any machine of the cluster's kind, which is the setting api.machines."""
 
-    def __init__(self, client: ApiClient, machines: str, clock: Clock) -> None:
+    def __init__(self, api: Api, machines: str, clock: Clock) -> None:
         self.clock = clock
-        self._client = client
+        self._api = api
         self._machines = machines
         self._version = ServedVersion(MACHINES[machines])
 
@@ -42,11 +68,19 @@ class MachineReader:
             return Read(began_at, self.clock(), failure=f"reading {machine_key}: {machine}", machine_key=machine_key)
         return Read(began_at, self.clock(), machine, machine_key=machine_key)
 
+    async def read_for_peer(self, about: MachineReference, deadline_seconds: float) -> ReadOutcome:
+        """The read behind an answer on the peer port. In an outage it rests, and the host's own reads go on: else each
+        of n hosts would make n connections."""
+        read = await self.read(about.machine_key, deadline_seconds, may_rest=True)
+        if read.machine is not None:
+            return read.machine
+        return Unread.NOT_FOUND if read.missing else Unread.FAILED
+
     async def machine_key_of(self, node: str, deadline_seconds: float) -> str | Unreadable:
         """The machine that this Node names as its own. ApiError if the Node can't be read."""
         if self._machines == "node":
             return node
-        found = await self._client.get(NODES, node, deadline_seconds=deadline_seconds, every_server=True)
+        found = await self._api.get(NODES, node, deadline_seconds=deadline_seconds, every_server=True)
         return machine_of_node(found, self._machines)
 
     async def _machine(self, machine_key: str, deadline_seconds: float, may_rest: bool) -> Machine | Unreadable:
@@ -55,7 +89,7 @@ class MachineReader:
         if resource.namespaced != bool(namespace):
             return Unreadable("its name", f"it is not that of a {resource.kind}, and api.machines is {self._machines}")
         try:
-            found = await self._client.get(
+            found = await self._api.get(
                 resource,
                 name,
                 namespace=namespace or None,
@@ -112,12 +146,59 @@ class OwnMachine:
         return ""
 
 
-async def backup_exists(client: ApiClient, node: str) -> bool:
+async def read_node(api: Api, name: str, clock: Clock) -> Look:
+    """The Node now, by a linearizable read; for one that is missing, also whether there is a backup (rule 6)."""
+    began_at = clock()
+    try:
+        node = parse_node(await api.get(NODES, name))
+    except ApiError as error:
+        if not is_missing(error):
+            return Look(began_at, clock(), failure=error.sentence)
+        return await _missing(api, name, began_at, clock)
+    if isinstance(node, Unreadable):
+        return Look(began_at, clock(), failure=f"reading Node {name}: {node}")
+    return Look(began_at, clock(), node)
+
+
+async def _missing(api: Api, name: str, began_at: float, clock: Clock) -> Look:
+    try:
+        backup = await backup_exists(api, name)
+    except ApiError as error:
+        return Look(began_at, clock(), failure=error.sentence)
+    return Look(began_at, clock(), missing=True, backup=backup)
+
+
+async def backup_exists(api: Api, node: str) -> bool:
     """Whether a leader holds a backup of this Node (rule 6). ApiError if that can't be told."""
     try:
-        await client.get(CONFIG_MAPS, backup_name(node), namespace=NAMESPACE)
+        await api.get(CONFIG_MAPS, backup_name(node), namespace=NAMESPACE)
     except ApiError as error:
         if is_missing(error):
             return False
         raise
     return True
+
+
+async def store(api: Api, node: Node, record: AgentRecord, clock: Clock) -> StoreEnded:
+    """Write the record, if the Node is still the one that was read."""
+    try:
+        reply = parse_node(await api.patch(NODES, node.name, _patch(node, record)))
+    except ApiError as error:
+        return StoreEnded(record, node.resource_version, written_by(error), clock(), sentence=error.sentence)
+    if isinstance(reply, Unreadable) or reply.agent != record or reply.uid != node.uid:
+        sentence = f"patching Node {node.name}: the reply does not show what was written"
+        return StoreEnded(record, node.resource_version, Written.UNKNOWN, clock(), sentence=sentence)
+    return StoreEnded(record, node.resource_version, Written.DONE, clock(), reply)
+
+
+def _patch(node: Node, record: AgentRecord) -> Json:
+    condition = {"uid": node.uid, "resourceVersion": node.resource_version}
+    return {"metadata": {**condition, "annotations": {AGENT: record.render()}}}
+
+
+async def commit(api: Api, name: str, record: AgentRecord, clock: Clock) -> None:
+    """Rule 7's record, in the time that the disks get; nobody waits for it. The leader has touched the Node since it
+    was last read (rule 9), so it is read again."""
+    look = await read_node(api, name, clock)
+    if look.node is not None:
+        await store(api, look.node, record, clock)

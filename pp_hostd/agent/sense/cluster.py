@@ -4,194 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Callable, Protocol, cast
+from typing import Callable
 
 from pp_hostd.agent.act.aside import aside
 from pp_hostd.agent.rosters import Rosters
-from pp_hostd.agent.sense.api import Clock, MachineReader, OwnMachine, backup_exists
+from pp_hostd.agent.sense.api import MachineReader, OwnMachine, commit, read_node, store
+from pp_hostd.agent.sense.watches import CondemnedWatch, RosterWatch
 from pp_hostd.agent.senses import AgentSenses
 from pp_hostd.agent.witness import ReadOutcome, Unread
 from pp_hostd.errors import UserError
-from pp_hostd.kube.client import ApiClient, Json
+from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.kubeconfig import Kubeconfig, load, load_aside
-from pp_hostd.kube.outcome import ApiError, is_missing, is_unserved, written_by
+from pp_hostd.kube.outcome import ApiError, is_missing
 from pp_hostd.kube.renewing import RENEWED, Following, Renewing
-from pp_hostd.kube.resources import CONFIG_MAPS, MACHINES, NODES, Resource
-from pp_hostd.kube.watch import Change, ChangeKind, Event, Interrupted, Snapshot, watch
+from pp_hostd.kube.resources import CONFIG_MAPS
 from pp_hostd.model.boot_commitments import Look, StoreEnded
-from pp_hostd.model.condemnation import Condemned
 from pp_hostd.model.control import LONGEST_CLUSTER_MAINTENANCE_SECONDS, Maintenance, parse_control
 from pp_hostd.model.endpoint import parse_endpoint
 from pp_hostd.model.evidence import Read
-from pp_hostd.model.keys import AGENT, CONDEMNED, CONTROL, NAMESPACE, ROSTER
-from pp_hostd.model.machine import parse_machine
-from pp_hostd.model.node import Node, parse_node
-from pp_hostd.model.promise import AgentRecord
+from pp_hostd.model.keys import CONTROL, NAMESPACE
+from pp_hostd.model.node import Node
+from pp_hostd.model.promise import AgentRecord, Committed
 from pp_hostd.model.record import Unreadable
-from pp_hostd.model.roster import Roster, parse_roster
+from pp_hostd.model.roster import Roster
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.step import Written
 from pp_hostd.peers.message import MachineReference
 from pp_hostd.service.expiry import ExpiryNotice
 from pp_hostd.service.journal import Journal, Message, Priority
 from pp_hostd.service.metric import Metric
-
-
-async def read_node(client: ApiClient, name: str, clock: Clock) -> Look:
-    """The Node now, by a linearizable read; for one that is missing, also whether there is a backup (rule 6)."""
-    began_at = clock()
-    try:
-        node = parse_node(await client.get(NODES, name))
-    except ApiError as error:
-        if not is_missing(error):
-            return Look(began_at, clock(), failure=error.sentence)
-        return await _missing(client, name, began_at, clock)
-    if isinstance(node, Unreadable):
-        return Look(began_at, clock(), failure=f"reading Node {name}: {node}")
-    return Look(began_at, clock(), node)
-
-
-async def _missing(client: ApiClient, name: str, began_at: float, clock: Clock) -> Look:
-    try:
-        backup = await backup_exists(client, name)
-    except ApiError as error:
-        return Look(began_at, clock(), failure=error.sentence)
-    return Look(began_at, clock(), missing=True, backup=backup)
-
-
-async def store(client: ApiClient, node: Node, record: AgentRecord, clock: Clock) -> StoreEnded:
-    """Write the record, if the Node is still the one that was read."""
-    try:
-        reply = parse_node(await client.patch(NODES, node.name, _patch(node, record)))
-    except ApiError as error:
-        return StoreEnded(record, node.resource_version, written_by(error), clock(), sentence=error.sentence)
-    if isinstance(reply, Unreadable) or reply.agent != record or reply.uid != node.uid:
-        sentence = f"patching Node {node.name}: the reply does not show what was written"
-        return StoreEnded(record, node.resource_version, Written.UNKNOWN, clock(), sentence=sentence)
-    return StoreEnded(record, node.resource_version, Written.DONE, clock(), reply)
-
-
-def _patch(node: Node, record: AgentRecord) -> Json:
-    condition = {"uid": node.uid, "resourceVersion": node.resource_version}
-    return {"metadata": {**condition, "annotations": {AGENT: record.render()}}}
-
-
-PAUSE_SECONDS = 2.0
-"""Before all versions of the machines' API are tried again, where none is served."""
-
-
-class Hearer(Protocol):
-    """The receiver of the news of a CondemnedWatch."""
-
-    def learned(self, machine_key: str, uid: str, condemnation_id: int, at: float) -> None:
-        """This machine, perhaps the host's own, is condemned under that id."""
-
-    def listed(self) -> None:
-        """All that are condemned have been told. Said again after an interruption that may have hidden some."""
-
-
-class CondemnedWatch:
-    """Reports every condemned machine. `trouble` says why news may be late or missing; empty if they are not."""
-
-    def __init__(self, client: ApiClient, machines: str, clock: Clock, hearer: Hearer) -> None:
-        self.trouble = "the condemned machines have not been listed yet"
-        self._client = client
-        self._versions = MACHINES[machines]
-        self._clock = clock
-        self._hearer = hearer
-        self._fault = ""
-
-    async def run(self) -> None:
-        """Goes on until it is cancelled."""
-        while True:
-            for resource in self._versions:
-                await self._follow(resource)
-            await asyncio.sleep(PAUSE_SECONDS)
-
-    async def _follow(self, resource: Resource) -> None:
-        """The news in this version of the API, for as long as it is served."""
-        events = cast("AsyncGenerator[Event, None]", watch(self._client, resource, label_selector=CONDEMNED))
-        async for event in events:
-            if isinstance(event, Interrupted) and is_unserved(event.error):
-                self.trouble = event.error.sentence
-                await events.aclose()
-                return
-            self._take(event)
-
-    def _take(self, event: Event) -> None:
-        if isinstance(event, Interrupted):
-            self.trouble = event.error.sentence
-            return
-        if isinstance(event, Snapshot):
-            faults = [self._tell(item) for item in event.items]
-            self._fault = next(filter(None, faults), "")
-            self._hearer.listed()
-        elif isinstance(event, Change):  # lifted or gone: no news acquits
-            self._fault = "" if event.kind is ChangeKind.DELETED else self._tell(event.object)
-        self.trouble = self._fault  # a bookmark says that the watch goes on, and nothing of the machines
-
-    def _tell(self, api_object: Json) -> str:
-        """Tells the hearer if the machine is condemned. Returns the fault of the machine; empty if none."""
-        machine = parse_machine(api_object)
-        if isinstance(machine, Unreadable):
-            return f"a machine with the label {CONDEMNED}: {machine}"
-        if isinstance(machine.condemnation, Unreadable):
-            return f"machine {machine.machine_key}: {machine.condemnation}"
-        if isinstance(machine.condemnation, Condemned):
-            self._hearer.learned(machine.machine_key, machine.uid, machine.condemnation.id, self._clock())
-        return ""
-
-
-WHAT = f"ConfigMap {NAMESPACE}/{ROSTER}"
-
-
-class RosterWatch:
-    """`roster` is the newest that could be read; `trouble` is what is wrong with the one in the cluster, if any.
-
-    `store` takes each new one, and keeps it for the next run of the agent, which begins with it as `known`.
-    """
-
-    def __init__(self, client: ApiClient, known: Roster | None, store: Callable[[Roster], None]) -> None:
-        self.roster = known
-        self.trouble = self._fault = "" if known else f"{WHAT} has not been read yet"
-        self._client = client
-        self._store = store
-
-    async def run(self) -> None:
-        """Goes on until it is cancelled."""
-        selector = f"metadata.name={ROSTER}"
-        async for event in watch(self._client, CONFIG_MAPS, namespace=NAMESPACE, field_selector=selector):
-            self._take(event)
-
-    def _take(self, event: Event) -> None:
-        if isinstance(event, Interrupted):
-            self.trouble = event.error.sentence
-            return
-        if isinstance(event, Snapshot):
-            self._fault = self._read(event.items[0] if event.items else None)
-        elif isinstance(event, Change):
-            self._fault = self._read(None if event.kind is ChangeKind.DELETED else event.object)
-        self.trouble = self._fault  # a bookmark says that the watch goes on, and nothing of the roster
-
-    def _read(self, config_map: Json | None) -> str:
-        """Takes the roster if it is newer. Returns the fault of the roster; empty if none."""
-        if config_map is None:
-            return f"there is no {WHAT}: pp-leader writes it"
-        data = config_map.get("data")
-        roster = parse_roster(data.get(ROSTER) if isinstance(data, dict) else None)
-        if isinstance(roster, Unreadable):
-            return f"{WHAT}: {roster}"
-        if self.roster is not None and roster != self.roster and roster.version <= self.roster.version:
-            known = f"this host knows another one of version {self.roster.version}"
-            return f"{WHAT} is of version {roster.version}, and {known}"
-        if roster != self.roster:
-            self.roster = roster
-            self._store(roster)
-        return ""
-
 
 ORDERS_SECONDS = 30.0
 
@@ -231,14 +75,14 @@ class ClusterAccess:
         machines = self._settings.api.machines
         self._reader = MachineReader(client, machines, self._clock)
         self._own = OwnMachine(self._reader, self._node, self._settings.api.read_deadline_seconds)
-        self._condemned = CondemnedWatch(client, machines, self._clock, self._senses)
+        self._condemned = CondemnedWatch(machines, self._clock, self._senses)
         known = self._senses.current_rosters.newest
-        self._roster = RosterWatch(client, known, self._keep_roster)
+        self._roster = RosterWatch(known, self._keep_roster)
         self._following = Following(client, self._settings.api.kubeconfig, self._load_again)
         say = partial(self._journal.say, Message.RENEWAL, priority=Priority.NOTICE)
         self._renewing = Renewing(client, self._var_directory, aside, say)
         self._expiry = ExpiryNotice(client, self._node, "pp-hostd", self._journal)
-        followed = self._condemned.run(), self._roster.run(), self._follow_orders(client)
+        followed = self._condemned.run(client), self._roster.run(client), self._follow_orders(client)
         credentials = self._following.run(), self._renewing.run(), self._expiry.run()
         self._tasks = [asyncio.create_task(each) for each in (*followed, *credentials)]
 
@@ -286,14 +130,10 @@ class ClusterAccess:
         return await self._own.read()
 
     async def read_for_peer(self, about: MachineReference, deadline_seconds: float) -> ReadOutcome:
-        """The read behind an answer on the peer port. In an outage it rests, and the host's own reads go on: else each
-        of n hosts would make n connections."""
+        """The read behind an answer on the peer port."""
         if self.client is None:
             return Unread.FAILED
-        read = await self._reader.read(about.machine_key, deadline_seconds, may_rest=True)
-        if read.machine is not None:
-            return read.machine
-        return Unread.NOT_FOUND if read.missing else Unread.FAILED
+        return await self._reader.read_for_peer(about, deadline_seconds)
 
     async def look(self) -> Look:
         """One read of this host's Node."""
@@ -307,6 +147,12 @@ class ClusterAccess:
         if client is None:
             return StoreEnded(record, node.resource_version, Written.NOT_DONE, self._clock(), sentence=self.trouble)
         return await store(client, node, record, self._clock)
+
+    async def commit(self, record: Committed) -> None:
+        """Rule 7's record, if there is time for it."""
+        client = self._connected()
+        if client is not None:
+            await commit(client, self._node, record, self._clock)
 
     def _connected(self) -> ApiClient | None:
         if self.client is None:
@@ -335,8 +181,7 @@ class ClusterAccess:
     def _keep_roster(self, roster: Roster) -> None:
         rosters = self._senses.current_rosters.with_newest(roster, self._promised_versions())
         self._keep_rosters(rosters)
-        self._senses.current_rosters = rosters
-        self._senses.wake.set()
+        self._senses.take_rosters(rosters)
 
 
 def refusal_of(order: Maintenance | Unreadable | None) -> str:

@@ -15,6 +15,7 @@ from pp_hostd.frozen import frozen
 from pp_hostd.kube.outcome import ApiError, is_missing, written_by
 from pp_hostd.kube.resources import CONFIG_MAPS, Resource
 from pp_hostd.leader.steps.api import Api, Json, Served, ServedMachines
+from pp_hostd.model.answer import Answer
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.keys import NAMESPACE
 from pp_hostd.model.machine import Machine
@@ -212,6 +213,13 @@ class NotAcknowledged:
     asked_at: float
     answered: bool
     sentence: str
+
+
+def acknowledgement(node: str, peer: str, answer: Answer, asked_at: float) -> Acknowledged | NotAcknowledged:
+    """The news in a peer's answer about the machine of this node."""
+    if answer.id is None:  # it is there exactly when the answer is "unhealthy"
+        return NotAcknowledged(node, peer, asked_at, answered=True, sentence=f"it says {answer.health.value}")
+    return Acknowledged(node, peer, answer.id, answer.token, asked_at)
 
 
 @frozen

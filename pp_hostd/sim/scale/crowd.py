@@ -10,12 +10,14 @@ from functools import partial
 from typing import Any, Protocol
 
 from pp_hostd.agent.sense.cluster import ORDERS_SECONDS
+from pp_hostd.agent.sense.watches import CondemnedWatch, RosterWatch
+from pp_hostd.agent.senses import AgentSenses
 from pp_hostd.agent.witness import ReadOutcome, Statement, Unread, Witness
 from pp_hostd.embedded.history import Event
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.resources import NODES
 from pp_hostd.kube.watch import TIMEOUT_SECONDS
-from pp_hostd.model.answer import Answer, Health
+from pp_hostd.model.answer import Health
 from pp_hostd.model.evidence import PeerAnswered
 from pp_hostd.model.keys import AGENT, ROSTER
 from pp_hostd.model.memory import Decision
@@ -23,11 +25,12 @@ from pp_hostd.model.node import Node
 from pp_hostd.model.promise import AgentRecord, Armed, GateKind, WatchdogKind
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.verdict import State, Verdict
+from pp_hostd.peers.message import Question
 from pp_hostd.sim.agent import Agent
 from pp_hostd.sim.api import SERVERS, Json, ServerHealth
 from pp_hostd.sim.cluster import Cluster
+from pp_hostd.sim.exchange import Answered
 from pp_hostd.sim.host import Host
-from pp_hostd.sim.question import Answered, Question
 from pp_hostd.sim.scale import tally
 from pp_hostd.sim.scale.tally import Kind, Tally
 from pp_hostd.sim.world import World
@@ -65,21 +68,32 @@ class Many(Protocol):
     def is_well(self, host: str, well: bool) -> None: ...
 
 
-class Representative(Agent):
-    """Nothing of how it senses, judges and acts is changed, but for how questions travel."""
+class _Senses(AgentSenses):
+    """With a jury, a host asks those peers alone."""
 
-    def __init__(self, crowd: Many, *of_agent: Any) -> None:
-        self._crowd = crowd
-        self._juries: dict[int, tuple[str, ...]] = {}
-        super().__init__(*of_agent)
+    with_jury = False
+    juries: dict[int, tuple[str, ...]]
 
     def rosters(self) -> Mapping[int, tuple[str, ...]]:
         rosters = super().rosters()
-        if not self._crowd.with_jury:
+        if not self.with_jury:
             return rosters
-        for version in set(rosters).difference(self._juries):
-            self._juries[version] = jury(version, self._host.name, rosters[version])
-        return self._juries
+        for version in set(rosters).difference(self.juries):
+            self.juries[version] = jury(version, self._node, rosters[version])
+        return self.juries
+
+
+class Representative(Agent):
+    """Nothing of how it senses, judges and acts is changed, but for how questions travel."""
+
+    SENSES = _Senses
+    senses: _Senses
+
+    def __init__(self, crowd: Many, *of_agent: Any) -> None:
+        self._crowd = crowd
+        super().__init__(*of_agent)
+        if crowd.with_jury:
+            self.senses.with_jury, self.senses.juries = True, {}
 
     def ask(self, peers: tuple[str, ...], uid: str) -> None:
         """One round. All peers that it reaches give the same answer at the same time; of the others it hears nothing,
@@ -90,23 +104,27 @@ class Representative(Agent):
         silent = sorted(set(peers).difference(answering))
         if answering:
             crowd.messages(name, len(answering), tally.PEER_QUESTION)
-            statement = partial(crowd.testimony, name, self.machine_key, uid, len(answering))
-            self.later(ANSWER_SECONDS, lambda: self._answered(answering, began_at, statement()))
+            statement = partial(crowd.testimony, name, self._machine_key, uid, len(answering))
+            self._later(ANSWER_SECONDS, lambda: self._answered(answering, began_at, statement()))
         if silent:
             crowd.messages(name, len(silent), tally.UNANSWERED)
-            self.later(self.settings.peers.round_seconds, lambda: self._silent(silent, began_at))
+            self._later(self.settings.peers.round_seconds, lambda: self._silent(silent, began_at))
+
+    @property
+    def _machine_key(self) -> str:
+        return self.senses.current_rosters.machine_key(self._host.name)
 
     def _answered(self, peers: tuple[str, ...], began_at: float, said: Statement) -> None:
         self._crowd.messages(self._host.name, len(peers), tally.PEER_ANSWER)
         if said.health is Health.HEALTHY:
             self.truth.proven(began_at)
-        answer = Answer(said.health, said.id, said.token, "", "", self._host.name, self.machine_key, said.lifted_id)
+        answer = said.answer("", self._host.name, self._machine_key)
         for peer in peers:
-            self.tell(PeerAnswered(peer, began_at, self.clock(), answer))
+            self.senses.tell(PeerAnswered(peer, began_at, self.clock(), answer))
 
     def _silent(self, peers: list[str], began_at: float) -> None:
         for peer in peers:
-            self.tell(PeerAnswered(peer, began_at, self.clock(), None, "silent"))
+            self.senses.tell(PeerAnswered(peer, began_at, self.clock(), None, "silent"))
 
     # Exchanges that are counted.
 
@@ -126,26 +144,19 @@ class Representative(Agent):
         super().show(verdict)
         self._crowd.is_well(self._host.name, verdict.state is State.HEALTHY)
 
-    def _roster_listed(self, items: list[Json]) -> None:
-        super()._roster_listed(items)
-        self._follow(sum(map(_roster_bytes, items)))
-
-    def _condemned_listed(self, items: list[Json]) -> None:
-        super()._condemned_listed(items)
-        self._follow(len(items) * tally.machine(self.settings))
-
-    def _follow(self, listed_bytes: int) -> None:
-        """A list, and a watch that goes on from it."""
+    def _listed(self, watch: CondemnedWatch | RosterWatch, items: list[Json]) -> None:
+        """Count a list, and a watch that goes on from it."""
+        super()._listed(watch, items)
+        listed_bytes = sum(self._bytes(watch, item) for item in items)
         self._crowd.requests(self._host.name, tally.API_HEADS + listed_bytes)
         self._crowd.requests(self._host.name, tally.WATCH)
 
-    def _condemned_changed(self, event: Event) -> None:
-        super()._condemned_changed(event)
-        self._crowd.hears(self._host.name, tally.machine(self.settings))
+    def _changed(self, watch: CondemnedWatch | RosterWatch, event: Event) -> None:
+        super()._changed(watch, event)
+        self._crowd.hears(self._host.name, self._bytes(watch, event.object()))
 
-    def _roster_changed(self, event: Event) -> None:
-        super()._roster_changed(event)
-        self._crowd.hears(self._host.name, _roster_bytes(event.object()))
+    def _bytes(self, watch: CondemnedWatch | RosterWatch, item: Json) -> int:
+        return _roster_bytes(item) if isinstance(watch, RosterWatch) else tally.machine(self.settings)
 
 
 def _roster_bytes(config_map: Json) -> int:
@@ -267,12 +278,13 @@ class Crowd(World):
 
     def _answer(self) -> None:
         asked, self._asked = self._asked, []
-        for source, peer, (asker, machine_key, uid), answered in asked:
+        for source, peer, question, answered in asked:
+            machine_key = question.about.machine_key
             self._messages(1, tally.PEER_QUESTION, ALONE)
             if self.in_reach(source, (peer,)):
-                said = self._testimony(source in self.apart, machine_key, uid, 1, ALONE)
+                said = self._testimony(source in self.apart, machine_key, question.about.uid, 1, ALONE)
                 self._messages(1, tally.PEER_ANSWER, ALONE)
-                answered(Answer(said.health, said.id, said.token, "", peer, asker, machine_key, said.lifted_id))
+                answered(said.answer(peer, question.asked_by, machine_key))
 
     # The tally.
 
