@@ -254,7 +254,8 @@ class Play:
         world.disturbances.disturbed(name, trouble.seconds + 1)
 
     def _leader(self, trouble: Trouble) -> str:
-        leaders = sorted(self._world.leaders)
+        """Half of the time the one that leads."""
+        leaders = (self._world.leading() if trouble.part < 0.5 else ()) or sorted(self._world.leaders)
         return leaders[int(trouble.part * len(leaders))] if leaders else ""
 
     def _agent_hangs(self, trouble: Trouble) -> None:

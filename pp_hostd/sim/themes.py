@@ -67,6 +67,9 @@ def _leaders(day: Day) -> Iterator[Trouble]:
     chance, victim, begin = day.chance, day.victim, day.begin
     yield Trouble(begin, "cut off", (victim,), some_seconds(chance))
     yield Trouble(begin, "request", (victim,))
+    if chance.random() < 0.5:  # it lives for as long as its watchdog lets it, and the next leader leads by then
+        yield Trouble(begin, "agent stalls at the worst moment", (victim,), 60.0)
+        yield Trouble(begin + 2 + chance.random() * 10, "leader hangs", (victim,), 25 + chance.random() * 30)
     for _ in range(chance.randint(1, 3)):
         what = chance.choice(("leader is killed", "leader hangs", "leader hangs"))
         yield Trouble(begin + chance.random() * 60, what, (victim,), 5 + chance.random() * 30, chance.random())

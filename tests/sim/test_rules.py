@@ -66,7 +66,7 @@ FIRST_SEEDS = {
     "what was stated before the condemnation is evidence": 39,
     "there is no look before the deletion": 328,
     "the gate does not honour the marker": 37,
-    "a leader goes on with the wait of another one, by the clock of that one's host": 395,
+    "a leader goes on with the wait of another one, by the clock of that one's host": 35,
 }
 """Where the hunt begins, if that saves time. Whenever chance plays otherwise it goes on from there."""
 
