@@ -24,9 +24,8 @@ test: lint suite ## the linters and the whole suite, on the embedded API and on 
 quick: lint ## the linters, and every test that starts no other program and plays no bad days (about a minute and a half)
 	$(BIN)/pytest --quick -n 2 $(ARGS)
 
-suite: controlplane ## the suite without the linters; PYTHON= and VENV= choose another Python, ARGS= goes to pytest
-	@echo "the suite: about 25 minutes on two idle cores, twice that where others take half of them" >&2
-	$(BIN)/pytest -n 3 --dist=loadfile $(ARGS)
+suite: $(STAMP) ## the suite without the linters; PYTHON= and VENV= choose another Python, ARGS= goes to pytest
+	@$(BIN)/python -m tests.suite $(ARGS)
 
 suite-oldest: controlplane ## the suite under Debian 11's Python 3.9, with the oldest libraries allowed (root; gets its tools by apt)
 	@$(BIN)/python -m tests.machines.oldest $(ARGS)

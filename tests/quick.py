@@ -2,6 +2,8 @@
 
 A test is left out if its own code, a fixture that it asks for, or a helper that either of them uses can start a program
 or plays simulated days. Whatever starts one all the same is refused, so that nobody is misled about what is quick.
+
+`--control-plane=without` and `--control-plane=only` find in the same way who can start a real control plane.
 """
 
 from __future__ import annotations
@@ -11,22 +13,27 @@ import subprocess
 import sys
 import types
 from collections.abc import Generator, Iterator
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 from hypothesis import settings
 
+from tests.harness.build import binaries
 from tests.harness.examples import QUICK
 
 STARTERS = ("subprocess", "multiprocessing")
 LONG = ("pp_hostd.sim.", "tests.fuzz")
 """Bad days, and hostile inputs by the thousand."""
 OURS = ("tests.", "pp_hostd.")
+ANY_FIXTURE = object()
+"""Stands for a fixture that a test chooses while it runs: nobody knows what that one reaches."""
 STARTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="only tests that start no program and hunt for nothing long")
+    which = "only tests that need no control plane, or only those that may need one"
+    parser.addoption("--control-plane", choices=("without", "only"), help=which)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -36,12 +43,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.getoption("--quick"):
-        return
-    known = Known()
-    chosen = [_is_quick(item, known) for item in items]
-    config.hook.pytest_deselected(items=[item for item, quick in zip(items, chosen) if not quick])
-    items[:] = [item for item, quick in zip(items, chosen) if quick]
+    control_plane = config.getoption("--control-plane")
+    if control_plane:
+        _keep(config, items, Known(needs_control_plane), reaching=control_plane == "only")
+    if config.getoption("--quick"):
+        _keep(config, items, Known(takes_long), reaching=False)
+
+
+def _keep(config: pytest.Config, items: list[pytest.Item], known: Known, *, reaching: bool) -> None:
+    """Deselect the other tests."""
+    kept = [_reaches(item, known) is reaching for item in items]
+    config.hook.pytest_deselected(items=[item for item, keep in zip(items, kept) if not keep])
+    items[:] = [item for item, keep in zip(items, kept) if keep]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -67,10 +80,20 @@ class _Guard:
 sys.addaudithook(_Guard.hear)
 
 
-class Known:
-    """The values that were looked at, by their id, each with whether it reaches what no quick test may."""
+def takes_long(value: Any) -> bool:
+    """What no quick test may reach."""
+    return value is ANY_FIXTURE or _is_of(value, *STARTERS, *LONG)
 
-    def __init__(self) -> None:
+
+def needs_control_plane(value: Any) -> bool:
+    return value is ANY_FIXTURE or value is binaries
+
+
+class Known:
+    """The values that were looked at, by their id, each with whether it reaches a value that is `sought`."""
+
+    def __init__(self, is_sought: Callable[[Any], bool]) -> None:
+        self.is_sought = is_sought
         self._kept: list[Any] = []  # so that no id is used twice
         self.reaches: dict[int, bool] = {}
 
@@ -79,17 +102,17 @@ class Known:
         self.reaches[id(value)] = reaches
 
 
-def _is_quick(item: pytest.Item, known: Known) -> bool:
+def _reaches(item: pytest.Item, known: Known) -> bool:
     assert isinstance(item, pytest.Function)
     manager = item.session._fixturemanager
-    if "pytester" in item.fixturenames:  # pytest's own fixture, which runs pytest as a program
-        return False
+    if "pytester" in item.fixturenames and known.is_sought(subprocess):  # pytest's own, which runs pytest as a program
+        return True
     definitions = [each for name in item.fixturenames for each in manager.getfixturedefs(name, item) or ()]
-    return not any(reaches(function, known) for function in (item.function, *(each.func for each in definitions)))
+    return any(reaches(function, known) for function in (item.function, *(each.func for each in definitions)))
 
 
 def reaches(function: Any, known: Known) -> bool:
-    """Tells whether running this may start a program or play a day."""
+    """Tells whether running this may use what is sought."""
     todo: list[tuple[Any, Any]] = [(function, None)]
     users: dict[int, tuple[Any, Any]] = {}
     """The values that were seen, by their id, each with a value that uses it."""
@@ -98,7 +121,7 @@ def reaches(function: Any, known: Known) -> bool:
         if id(value) in users or known.reaches.get(id(value)) is False:
             continue
         users[id(value)] = value, user
-        if known.reaches.get(id(value)) or _is_of(value, *STARTERS, *LONG):
+        if known.reaches.get(id(value)) or known.is_sought(value):
             while value is not None:
                 known.add(value, True)
                 value = users[id(value)][1]
@@ -128,8 +151,10 @@ def _parts(value: Any) -> Iterator[Any]:
 def _used_by(function: types.FunctionType) -> Iterator[Any]:
     names = set(_names(function.__code__))
     yield from function.__defaults__ or ()
-    if {"getfixturevalue", "fork"} & names:
-        yield subprocess  # or as good as that; of a fixture that is chosen later nobody knows
+    if "getfixturevalue" in names:
+        yield ANY_FIXTURE
+    if "fork" in names:
+        yield subprocess  # or as good as that
     for name in names:
         used = function.__globals__.get(name)
         yield used

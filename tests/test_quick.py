@@ -9,8 +9,9 @@ from typing import Any, Callable
 import pytest
 
 from pp_hostd.sim.run import run as play
+from tests.harness.controlplane import RealCluster
 from tests.harness.embedded import EmbeddedCluster
-from tests.quick import Known, reaches
+from tests.quick import Known, needs_control_plane, reaches, takes_long
 
 
 def starts() -> int:
@@ -31,6 +32,10 @@ def starts_if_none_is_given(start: Callable[[], int] = starts) -> None:
 
 def starts_a_cluster() -> None:
     EmbeddedCluster.start()
+
+
+def starts_a_control_plane() -> None:
+    RealCluster.start()
 
 
 def chooses_its_fixture(request: pytest.FixtureRequest) -> Any:
@@ -68,13 +73,23 @@ def computes() -> int:
     ],
 )
 def test_whatever_can_start_a_program_or_play_a_day_is_left_out(function: Callable[..., Any]) -> None:
-    assert reaches(function, Known())
+    assert reaches(function, Known(takes_long))
 
 
 def test_one_that_uses_another_is_left_out_whichever_is_looked_at_first() -> None:
-    known = Known()
+    known = Known(takes_long)
     assert reaches(first_of_two, known) and reaches(second_of_two, known)
 
 
 def test_what_only_computes_is_quick() -> None:
-    assert not reaches(computes, Known())
+    assert not reaches(computes, Known(takes_long))
+
+
+@pytest.mark.parametrize("function", [starts_a_control_plane, chooses_its_fixture])
+def test_whoever_can_start_a_control_plane_waits_for_it(function: Callable[..., Any]) -> None:
+    assert reaches(function, Known(needs_control_plane))
+
+
+@pytest.mark.parametrize("function", [starts, starts_a_cluster, plays_a_day])
+def test_whoever_starts_other_programs_alone_does_not_wait_for_a_control_plane(function: Callable[..., Any]) -> None:
+    assert not reaches(function, Known(needs_control_plane))

@@ -68,6 +68,10 @@ def binaries(module: Module = CONTROL_PLANE) -> Path:
     return finished
 
 
+def is_built(module: Module) -> bool:
+    return _finished(module).is_dir()
+
+
 def build(module: Module) -> Path:
     """Build the programs, unless this content was already built on this machine."""
     finished = _finished(module)
