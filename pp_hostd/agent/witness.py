@@ -96,8 +96,6 @@ class Witness:
         """Returns the statement about this machine after a read of it that began at `began_at` and ended now."""
         if not self._has_listed:
             return self._statement(Health.API_ERROR)
-        if isinstance(outcome, Machine) and outcome.machine_key != machine_key:
-            outcome = Unread.FAILED  # that is not the object of the request: the API lies
         if outcome is Unread.NOT_FOUND or (isinstance(outcome, Machine) and outcome.uid != uid):
             return self._remembered(machine_key, uid, now) if self.own_missing else self._statement(Health.NOT_FOUND)
         condemnation = outcome.condemnation if isinstance(outcome, Machine) else None

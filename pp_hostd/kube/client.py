@@ -91,7 +91,7 @@ class ApiClient:
         """Read one object, by a deadline of its own or the client's. One that may rest makes no connection while the
         last exchanges brought no answer; one of every server is refused, or missing, if no server says otherwise."""
         what = f"reading {resource.describe(namespace, name)}"
-        path, check = resource.path(namespace, name), partial(_expect, resource, name)
+        path, check = resource.path(namespace, name), partial(_expect, resource, namespace, name)
         return await self._send(
             Request(what, "GET", path, may_rest=may_rest, every_server=every_server), check, deadline_seconds
         )
@@ -148,7 +148,7 @@ class ApiClient:
         """Create an object. A name that is taken is a conflict with reason AlreadyExists."""
         name = _metadata(body).get("name") or _metadata(body).get("generateName")
         what = f"creating {resource.describe(namespace, str(name))}"
-        check = partial(_expect, resource, None)
+        check = partial(_expect, resource, namespace, None)
         return await self._call(what, "POST", resource.path(namespace), _typed(body, resource), check=check)
 
     async def update(
@@ -157,7 +157,7 @@ class ApiClient:
         """Replace an object; with metadata.resourceVersion set, only if it is still that one."""
         name = str(_metadata(body).get("name"))
         what = f"updating {resource.describe(namespace, name)}"
-        path, check = resource.path(namespace, name, subresource), partial(_expect, resource, name)
+        path, check = resource.path(namespace, name, subresource), partial(_expect, resource, namespace, name)
         return await self._call(what, "PUT", path, _typed(body, resource), check=check)
 
     async def patch(
@@ -171,7 +171,7 @@ class ApiClient:
     ) -> Json:
         """Merge-patch an object; with metadata.resourceVersion in the patch, only if it is still that one."""
         what = f"patching {resource.describe(namespace, name)}"
-        path, check = resource.path(namespace, name, subresource), partial(_expect, resource, name)
+        path, check = resource.path(namespace, name, subresource), partial(_expect, resource, namespace, name)
         return await self._call(what, "PATCH", path, patch, content_type=MERGE_PATCH, check=check)
 
     async def delete(
@@ -255,12 +255,14 @@ def decode(data: bytes | bytearray) -> Json:
     return value
 
 
-def _expect(resource: Resource, name: str | None, reply: Json) -> None:
-    """Garbage unless the reply is of the requested kind and name: a lying server proves nothing."""
+def _expect(resource: Resource, namespace: str | None, name: str | None, reply: Json) -> None:
+    """Garbage unless the reply is of the requested kind and place: a lying server proves nothing."""
     _expect_kind(reply, resource.api_version, resource.kind)
-    found = _metadata(reply).get("name")
-    if name is not None and found != name:
-        raise Garbage(f"the reply is {resource.kind} {found}, not {resource.kind} {name}")
+    metadata = _metadata(reply)
+    found_in, found = metadata.get("namespace"), metadata.get("name")
+    if found_in != namespace or (name is not None and found != name):
+        wanted = resource.describe(namespace, str(found if name is None else name))
+        raise Garbage(f"the reply is {resource.describe(found_in, str(found))}, not {wanted}")
 
 
 def _expect_list(resource: Resource, reply: Json) -> None:

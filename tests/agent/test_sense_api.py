@@ -12,8 +12,8 @@ from typing import Callable
 import pytest
 
 from pp_hostd.agent.sense.api import MachineReader, OwnMachine, backup_exists
-from pp_hostd.kube.client import MERGE_PATCH, ApiClient, Json
-from pp_hostd.kube.kubeconfig import Kubeconfig, load
+from pp_hostd.kube.client import MERGE_PATCH, ApiClient
+from pp_hostd.kube.kubeconfig import load
 from pp_hostd.kube.outcome import ApiError, Outcome, is_missing, is_unserved
 from pp_hostd.kube.resources import CAPI_MACHINES, CONFIG_MAPS, NODES, Resource
 from pp_hostd.model.condemnation import Condemned, NotRequested
@@ -222,20 +222,6 @@ async def test_a_404_that_is_not_the_api_s_own_is_a_failed_read(trouble: Trouble
 async def test_an_object_without_identity_is_a_failed_read(trouble: TroubleServer, dial: Dial) -> None:
     read = await MachineReader(dial(trouble.listen("good").url), "node", boottime).read("worker", DEADLINE_SECONDS)
     assert failure_of(read) == "reading worker: the machine is unreadable: uid is missing, not one word of ASCII"
-
-
-class Elsewhere(ApiClient):
-    """Answers with a machine of the right name from another namespace."""
-
-    async def get(self, resource: Resource, name: str, **_: object) -> Json:
-        identity = {"name": name, "namespace": "elsewhere", "uid": "1", "resourceVersion": "1"}
-        return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": identity}
-
-
-async def test_the_machine_of_another_namespace_is_a_failed_read(kubeconfig: Kubeconfig) -> None:
-    client = Elsewhere(kubeconfig, deadline_seconds=DEADLINE_SECONDS)
-    read = await MachineReader(client, "openshift", boottime).read("metal3/worker", DEADLINE_SECONDS)
-    assert failure_of(read) == "reading metal3/worker: the reply is unreadable: it is elsewhere/worker"
 
 
 async def serve_only(client: ApiClient, version: str) -> Resource:

@@ -83,11 +83,6 @@ def test_a_machine_that_is_gone_or_another_is_not_found_and_not_forgotten(outcom
     assert said(witness, Unread.FAILED, 4, 5) == Statement(Health.UNHEALTHY, 7, "t.1")
 
 
-def test_an_object_that_nobody_asked_for_proves_nothing() -> None:
-    other = Machine("metal", "worker-2", UID, "1", NotRequested(0), None)
-    assert said(listed_witness(), other, 1, 2).health is Health.API_ERROR
-
-
 def test_only_a_read_begun_after_it_was_learned_acquits() -> None:
     witness = listed_witness()
     witness.learned(SUBJECT, UID, 7, 5)

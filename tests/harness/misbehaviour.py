@@ -201,6 +201,7 @@ AFTER_TLS: dict[str, list[Step]] = {
     "wrong kind": [reply({**node("worker"), "kind": "ConfigMap"})],
     "long-winded kind": [reply({**node("worker"), "kind": "Con\nfig\nMap " * 10000})],
     "other name": [reply(node("somebody-else"))],
+    "other namespace": [reply({**node("worker"), "metadata": {"name": "worker", "namespace": "elsewhere"}})],
     "metadata is no object": [reply({**node("worker"), "metadata": []})],
     "items is no list": [reply(node_list({}))],
     "items are no objects": [reply(node_list([1]))],

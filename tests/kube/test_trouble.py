@@ -59,6 +59,7 @@ MAY_BE_DONE = {
     "wrong kind": Outcome.GARBAGE,
     "long-winded kind": Outcome.GARBAGE,
     "other name": Outcome.GARBAGE,
+    "other namespace": Outcome.GARBAGE,
     "metadata is no object": Outcome.GARBAGE,
     "500": Outcome.SERVER_ERROR,
     "503": Outcome.SERVER_ERROR,

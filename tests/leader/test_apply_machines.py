@@ -192,16 +192,6 @@ async def test_what_cannot_be_read_is_a_failure(home: Home, eventful: Eventful, 
     assert sentence.startswith(f"reading {home.machine_key(unique)}: the machine is unreadable: resourceVersion")
 
 
-async def test_a_machine_from_elsewhere_is_a_failure(home: Home, eventful: Eventful, unique: str) -> None:
-    async def moves(found: Json) -> None:
-        found["metadata"]["namespace"] = "elsewhere"
-
-    eventful.after = moves
-    await home.enrol(unique)
-    sentence = await failure(Actuators(home, eventful), home, unique)
-    assert sentence == f"reading {home.machine_key(unique)}: the reply is elsewhere/{unique}"
-
-
 async def test_where_nodes_are_the_machines_both_are_seen_in_one_state(
     client: ApiClient, namespace: str, eventful: Eventful, unique: str
 ) -> None:
