@@ -23,7 +23,7 @@ try:
     import kubernetes
     import urllib3
 except ImportError as error:
-    hint = "Install the packages of the extra `admin`, for example python3-kubernetes."
+    hint = "Install the package pp-hostd-admin; with pip: pp-hostd[admin]."
     raise UserError(f"this command needs a Python package that is not there: {error}", hint) from None
 
 official: Any = kubernetes  # typed in some of its releases and not in others
