@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 from tests.harness.build import CONTROL_PLANE, is_built
 
 NO_TESTS = 5
 """pytest's exit code if it has found none."""
-LOG = Path("build/controlplane.log")
 
 
 def main(arguments: list[str]) -> int:
@@ -21,27 +19,24 @@ def main(arguments: list[str]) -> int:
     _run("-m", "tests.harness.published")
     if is_built(CONTROL_PLANE):
         return _pytest("-n", "3", *arguments)
-    _say(f"building the control plane, once: about {CONTROL_PLANE.minutes} minutes; its progress: tail -f {LOG}")
+    _say(f"building the control plane, once: about {CONTROL_PLANE.minutes} minutes")
     _say("beside it, the tests that need no control plane")
-    LOG.parent.mkdir(exist_ok=True)
-    with LOG.open("w") as log:
-        building = subprocess.Popen([sys.executable, "-m", "tests.harness.build", "controlplane"], stderr=log)
+    building = subprocess.Popen([sys.executable, "-m", "tests.harness.build", "controlplane"])
     try:
         first = _pytest("--control-plane=without", "-n", "2", *map(_of_its_own, arguments))
         _say("waiting for the control plane")
         if building.wait():
-            sys.stderr.write(LOG.read_text())
             return 1
     finally:
         building.terminate()
         building.wait()
     _say("the tests that need a control plane")
-    return max(first, _pytest("--control-plane=only", "-n", "3", *arguments))
+    codes = {first, _pytest("--control-plane=only", "-n", "3", *arguments)}
+    return max(codes - {NO_TESTS}, default=NO_TESTS)
 
 
 def _pytest(*arguments: str) -> int:
-    code = subprocess.run([sys.executable, "-m", "pytest", "--dist=loadfile", *arguments], check=False).returncode
-    return 0 if code == NO_TESTS else code
+    return subprocess.run([sys.executable, "-m", "pytest", "--dist=loadfile", *arguments], check=False).returncode
 
 
 def _of_its_own(argument: str) -> str:
