@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 from functools import partial
 from typing import Any, Callable
 
+from pp_hostd.agent.act.reset import SYNC_SECONDS
 from pp_hostd.agent.binding import standing
 from pp_hostd.agent.driver import Driver
 from pp_hostd.agent.fresh_reads import Cancel, Ended, FreshReads, read_remembered_again
@@ -40,8 +41,6 @@ from pp_hostd.sim.host import Boot, Host
 from pp_hostd.sim.stream import Stream
 from pp_hostd.sim.truth import A_MOMENT, Truth
 from pp_hostd.timing import peer_read_seconds
-
-SYNC_SECONDS = 0.5
 
 
 class Agent:
