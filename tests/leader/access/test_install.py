@@ -198,7 +198,7 @@ def test_without_a_kubeconfig_it_says_where_it_looked(command: str) -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_without_the_official_client_it_says_what_to_install(command: str, tmp_path: Path) -> None:
     (tmp_path / "kubernetes.py").write_text("raise ImportError('No module named kubernetes')\n")
-    assert "python3-kubernetes" in refusal(command, PYTHONPATH=str(tmp_path))
+    assert "pp-hostd-admin" in refusal(command, PYTHONPATH=str(tmp_path))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
