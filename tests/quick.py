@@ -81,7 +81,7 @@ sys.addaudithook(_Guard.hear)
 
 
 def takes_long(value: Any) -> bool:
-    """What no quick test may reach."""
+    """Whether no quick test may reach this value."""
     return value is ANY_FIXTURE or _is_of(value, *STARTERS, *LONG)
 
 
@@ -90,7 +90,7 @@ def needs_control_plane(value: Any) -> bool:
 
 
 class Known:
-    """The values that were looked at, by their id, each with whether it reaches a value that is `sought`."""
+    """The values that were looked at, by their id, each with whether it reaches a value that `is_sought`."""
 
     def __init__(self, is_sought: Callable[[Any], bool]) -> None:
         self.is_sought = is_sought
