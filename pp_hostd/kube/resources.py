@@ -57,6 +57,7 @@ CAPI_HEALTH_CHECKS = Resource("cluster.x-k8s.io", "v1beta1", "MachineHealthCheck
 BARE_METAL_HOSTS = Resource("metal3.io", "v1alpha1", "BareMetalHost", "baremetalhosts")
 METAL3_REMEDIATIONS = Resource("infrastructure.cluster.x-k8s.io", "v1beta1", "Metal3Remediation", "metal3remediations")
 PROPOSED_REMEDIATIONS = Resource("remediation.metal3.io", "v1alpha1", "Metal3Remediation", "metal3remediations")
+NODE_HEALTH_CHECKS = Resource("pp-hostd.io", "v1", "NodeHealthCheck", "nodehealthchecks", namespaced=False)
 POISON_PILL_REMEDIATIONS = Resource("pp-hostd.io", "v1", "PoisonPillRemediation", "poisonpillremediations")
 METAL3_REMEDIATION_TEMPLATES = Resource(
     "infrastructure.cluster.x-k8s.io", "v1beta1", "Metal3RemediationTemplate", "metal3remediationtemplates"

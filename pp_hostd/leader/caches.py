@@ -115,7 +115,7 @@ class Watch:
     """One watch, in the newest of these versions that is served. Where Nodes are the machines, it feeds both caches.
 
     `late` says why nothing new is seen; empty if all is well. The kind of an `unused` watch need not be served, and
-    the leader need not have the right to watch it.
+    the leader need not have the right to watch it: it is tried again after `again_seconds`.
     """
 
     versions: tuple[Resource, ...]
@@ -123,6 +123,7 @@ class Watch:
     namespace: str | None = None
     field_selector: str = ""
     unused: bool = False
+    again_seconds: float = 300.0
     listed: bool = False
     late: str = ""
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Callable
+from typing import Any, Callable
 
 from pp_hostd.kube.resources import Resource
-from pp_hostd.leader.caches import Watch
+from pp_hostd.leader.caches import Cache, Watch
 from pp_hostd.leader.node_memory import NextAction, NodeMemory, Term
 from pp_hostd.leader.plan.valves import Valves
 from pp_hostd.leader.plan.view import Evidence, Target, View
@@ -32,11 +32,13 @@ def sub_rule(kind: Resource, subresource: str = "status") -> Json:
 
 @dataclass
 class Reading:
-    """The watches of one kind of objects. `part` is what they show now: the plan finds it in Observed by its type."""
+    """The watches of one kind of objects. `part` is what they show now: the plan finds it in Observed by its type.
+    `of_nodes` are caches that the leader's own watch of Nodes fills, too."""
 
     kind: Kind
     watches: tuple[Watch, ...]
     part: Callable[[], object]
+    of_nodes: tuple[Cache[Any], ...] = ()
 
 
 class Remedy(ABC):

@@ -21,7 +21,7 @@ from pp_hostd.leader.observe import Observer
 from pp_hostd.leader.progress_events import ProgressEvents
 from pp_hostd.leader.status_config_map import StatusConfigMap
 from pp_hostd.leader.steps.own_objects import WriteRoster
-from pp_hostd.leader.steps.port import LeaderStep, StepEnded, StepNews
+from pp_hostd.leader.steps.port import LeaderStep, Noticed, StepEnded, StepNews
 from pp_hostd.model.condemnation import DICE, Draw
 from pp_hostd.model.leader_status import LeaderStatus
 from pp_hostd.model.observed import Observed
@@ -121,6 +121,9 @@ class LeaderTerm:
         if isinstance(news, StepEnded):
             key = (type(news.step).__name__, news.written.value)
             self._remedies[key] = self._remedies.get(key, 0) + 1
+        if isinstance(news, Noticed):
+            about = About(news.kind, news.namespace, news.name, news.uid)
+            self._tell(about, news.reason, news.sentence, news.warning)
         self._news.append(news)
         self.wake.set()
 

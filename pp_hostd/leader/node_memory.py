@@ -103,7 +103,14 @@ class NextAction:
     due_at: float | None = None
     refused: bool = False
     of: str = ""
-    """The remediation object that this course is about, if it is about one."""
+    """The object that this course is about, if it is about one: a remediation object, a health check."""
+    quiet: bool = False
+    """Routine, such as the status of a health check: it is told to people only if it is refused."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is to be done, told or waited for: only its memory counts."""
+        return self.quiet and self.step is None and self.due_at is None
 
     @property
     def key(self) -> str:

@@ -19,8 +19,6 @@ from pp_hostd.model.settings import Settings
 PAUSE_SECONDS = 2.0
 """Before all versions of the machines' API are tried again, where none is served."""
 DEFAULTS = Settings()
-UNUSED_PAUSE_SECONDS = 300.0
-"""Before it is tried again to see what is not needed, and not served or not shown to us."""
 
 
 class Observer(Watches):
@@ -52,7 +50,7 @@ class Observer(Watches):
         while True:
             for resource in followed.versions:
                 await self._follow_version(followed, resource)
-            await asyncio.sleep(UNUSED_PAUSE_SECONDS if followed.unused else PAUSE_SECONDS)
+            await asyncio.sleep(followed.again_seconds if followed.unused else PAUSE_SECONDS)
 
     async def _follow_version(self, followed: Watch, resource: Resource) -> None:
         """For as long as this version is served."""

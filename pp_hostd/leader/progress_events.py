@@ -60,7 +60,9 @@ class ProgressEvents:
     def tell(self, next_actions: tuple[NextAction, ...], observed: Observed) -> None:
         """Tells the changes since the last time."""
         present = {
-            (next_action.of, next_action.node, next_action.machine_key): next_action for next_action in next_actions
+            (next_action.of, next_action.node, next_action.machine_key): next_action
+            for next_action in next_actions
+            if next_action.refused or not next_action.quiet
         }
         for key, next_action in present.items():
             self._follow(key, next_action, observed)

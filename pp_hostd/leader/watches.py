@@ -146,15 +146,16 @@ class Watches:
         self._nodes, self._machines, self._config_maps = Nodes(machines), Machines(), OwnConfigMaps()
         self._clusters = Clusters()
         self._clusters_watch = Watch(CLUSTERS, (self._clusters,))
+        flows = (each for each in registry.all if machines != "node" or not each.needs_machines)
+        self._readings = tuple(filter(None, (each.reading(settings) for each in flows)))
+        more = [cache for reading in self._readings for cache in reading.of_nodes]
         # The leader's own status changes often, and is no news to the leader.
         self.watches = [Watch((CONFIG_MAPS,), (self._config_maps,), NAMESPACE, f"metadata.name!={LEADER}")]
         if machines == "node":
-            self.watches.append(Watch((NODES,), (self._nodes, self._machines)))
+            self.watches.append(Watch((NODES,), (self._nodes, self._machines, *more)))
         else:
-            self.watches += [Watch((NODES,), (self._nodes,)), Watch(MACHINES[machines], (self._machines,))]
+            self.watches += [Watch((NODES,), (self._nodes, *more)), Watch(MACHINES[machines], (self._machines,))]
         self._needed = tuple(self.watches)
-        flows = (each for each in registry.all if machines != "node" or not each.needs_machines)
-        self._readings = tuple(filter(None, (each.reading(settings) for each in flows)))
         self.watches += [watch for reading in self._readings for watch in reading.watches]
         self.watches += [self._clusters_watch] if machines == "cluster-api" else []
         self._caches: dict[Kind, tuple[Cache[Any], ...]] = {

@@ -44,6 +44,10 @@ CORDONED = PREFIX + "cordoned"
 CONFIRMED_DEAD = PREFIX + "confirmed-dead"
 PAUSED_NODE = PREFIX + "paused"
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+UNREACHABLE = PREFIX + "Unreachable"
+"""A condition of the Node, which the leader keeps: no agent that was asked reaches its host."""
+RECREATED = "RecreatedByPpHostd"
+"""The reason of Ready=Unknown on a Node that the leader has recreated, until its kubelet reports."""
 
 # ConfigMaps in our namespace, and the keys of their data.
 ROSTER = "roster"

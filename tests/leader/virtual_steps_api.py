@@ -140,7 +140,7 @@ class VirtualStepsApi:
 
     def _place(self, resource: Resource, name: str, namespace: str | None) -> tuple[str, str]:
         """The virtual API's kind, and the object's key there."""
-        at_home = resource in (NODES, CONFIG_MAPS)
+        at_home = resource is CONFIG_MAPS or not resource.namespaced
         return self._cluster.api.called(resource), name if at_home else f"{namespace}/{name}"
 
 

@@ -20,9 +20,9 @@ from pp_hostd.kube.resources import (
     Resource,
 )
 from pp_hostd.leader.access.policies import ADMISSION, policies
+from pp_hostd.leader.definition import DEFINITIONS
 from pp_hostd.leader.interfaces import RBAC_GROUP, READ, rule, sub_rule
 from pp_hostd.leader.registry import REGISTRY, Registry
-from pp_hostd.leader.requests.remediation_objects.definitions import DEFINITIONS
 from pp_hostd.model.keys import LEADER, LEADERS, NAMESPACE, ROSTER, AgentsUse
 from pp_hostd.model.lease import LEASE
 from pp_hostd.model.renewal import SIGNER

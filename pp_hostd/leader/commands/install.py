@@ -16,8 +16,8 @@ from pp_hostd.leader.access.leftovers import Found, objections, removal
 from pp_hostd.leader.access.manifests import KINDS, manifests
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.commands.enroll import LEFT_ON_HOST
+from pp_hostd.leader.definition import DEFINITIONS, defined, is_ours
 from pp_hostd.leader.registry import REGISTRY
-from pp_hostd.leader.requests.remediation_objects.definitions import DEFINITIONS, defined, is_ours
 from pp_hostd.model.keys import NAMESPACE, AgentsUse
 from pp_hostd.model.lease import LEASE, given_up_spec
 from pp_hostd.model.settings import Settings

@@ -64,7 +64,7 @@ def plan(
         own = requester.next_actions(settings, observed, term, tuple(next_actions), registry.remedies, now)
         for next_action, memory in own:
             if next_action is not None:
-                next_actions.append(next_action)
+                next_actions += [] if next_action.is_idle else [next_action]
                 memories[next_action.key] = memory
     allowance = valves.allowance
     term = replace(term, memories=memories, calm_at=valves.calm_at, beginnings=allowance.counted)

@@ -20,6 +20,7 @@ from pp_hostd.model.keys import (
     FREEING,
     NAMESPACE,
     OUT_OF_SERVICE,
+    RECREATED,
     REPLACES,
     REQUESTED_AGAIN,
     backup_name,
@@ -101,7 +102,7 @@ def _unheard(now: datetime) -> Json:
     return {
         "type": "Ready",
         "status": "Unknown",
-        "reason": "RecreatedByPpHostd",
+        "reason": RECREATED,
         "message": "pp-hostd has recreated this Node, or completed it, and its kubelet has not reported since",
         "lastHeartbeatTime": moment,
         "lastTransitionTime": moment,

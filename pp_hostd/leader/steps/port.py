@@ -232,6 +232,20 @@ class Freed:
 
 
 @frozen
+class Noticed:
+    """Something that people are told by an Event about the object of this kind, namespace, name and uid."""
+
+    node: str
+    kind: Resource
+    namespace: str | None
+    name: str
+    uid: str
+    reason: str
+    sentence: str
+    warning: bool
+
+
+@frozen
 class StepEnded:
     """The step is over. It comes last, after what it has found, and a write's effect has been observed by then."""
 

@@ -10,7 +10,8 @@ import pytest
 
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import PROPOSED_REMEDIATIONS, template_of
-from pp_hostd.leader.requests.remediation_objects.definitions import DEFINITIONS, MANAGED_BY, US, definitions
+from pp_hostd.leader.definition import DEFINITIONS, MANAGED_BY, US
+from pp_hostd.leader.requests.remediation_objects.definitions import definitions
 from tests.harness.controlplane import RealCluster
 from tests.harness.eventually import eventually
 from tests.leader.access.attempts import Attempt, World

@@ -8,14 +8,9 @@ from copy import deepcopy
 from typing import Any
 
 from pp_hostd.kube.resources import POISON_PILL_REMEDIATIONS, PROPOSED_REMEDIATIONS, Resource, template_of
+from pp_hostd.leader.definition import CONDITION, definition
 from pp_hostd.leader.requests.remediation_objects.remediation import MOST_RETRIES, MOST_SECONDS
 from pp_hostd.leader.steps.api import Json
-
-DEFINITIONS = Resource(
-    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
-)
-MANAGED_BY, US = "app.kubernetes.io/managed-by", "pp-leader"
-"""The label by which a definition is known as one that `pp-leader install` made."""
 
 
 def _whole_number(least: int, most: int, default: int, description: str) -> Json:
@@ -59,14 +54,6 @@ _PROPOSED_SPEC: Json = {
         ),
     },
 }
-_CONDITION: Json = {
-    "type": "object",
-    "required": ["type", "status"],
-    "properties": {
-        **{key: {"type": "string"} for key in ("type", "status", "reason", "message")},
-        "lastTransitionTime": {"type": "string", "format": "date-time"},
-    },
-}
 _STATUS: Json = {
     "type": "object",
     "properties": {
@@ -75,7 +62,7 @@ _STATUS: Json = {
         "lastRemediated": {"type": "string", "format": "date-time"},
         "conditions": {
             "type": "array",
-            "items": _CONDITION,
+            "items": CONDITION,
             "x-kubernetes-list-type": "map",
             "x-kubernetes-list-map-keys": ["type"],
         },
@@ -106,40 +93,10 @@ def definitions() -> list[Json]:
     ]
 
 
-def is_ours(definition: Json) -> bool:
-    """Whether `pp-leader install` made this definition. Nobody else makes those of our own group."""
-    made_by = definition["metadata"].get("labels", {}).get(MANAGED_BY)
-    return bool(made_by == US or definition["spec"]["group"] == POISON_PILL_REMEDIATIONS.group)
-
-
-def defined(definition: Json) -> Resource:
-    """The kind that it defines."""
-    spec = definition["spec"]
-    return Resource(spec["group"], spec["versions"][0]["name"], spec["names"]["kind"], spec["names"]["plural"])
-
-
 def _definitions(kind: Resource, spec: Json, status: Json, columns: list[Json]) -> list[Json]:
     within = {"type": "object", "required": ["spec"], "properties": {"spec": deepcopy(spec)}}
     template = {"type": "object", "required": ["template"], "properties": {"template": within}}
     return [
-        _definition(kind, {"spec": spec, "status": status}, columns),
-        _definition(template_of(kind), {"spec": template}, []),
+        definition(kind, {"spec": spec, "status": status}, columns),
+        definition(template_of(kind), {"spec": template}, []),
     ]
-
-
-def _definition(kind: Resource, parts: Json, columns: list[Json]) -> Json:
-    served: Json = {
-        "name": kind.version,
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": {"type": "object", "properties": parts}},
-        **({"subresources": {"status": {}}} if "status" in parts else {}),
-        **({"additionalPrinterColumns": columns} if columns else {}),
-    }
-    names = {"kind": kind.kind, "listKind": f"{kind.kind}List", "plural": kind.plural, "singular": kind.kind.lower()}
-    return {
-        "apiVersion": DEFINITIONS.api_version,
-        "kind": DEFINITIONS.kind,
-        "metadata": {"name": f"{kind.plural}.{kind.group}", "labels": {MANAGED_BY: US}},
-        "spec": {"group": kind.group, "scope": "Namespaced", "names": names, "versions": [served]},
-    }

@@ -1,0 +1,63 @@
+"""Requests by health checks, which the leader itself carries out where a cluster has no other controller for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pp_hostd.kube.resources import NODE_HEALTH_CHECKS, POISON_PILL_REMEDIATIONS, Resource, template_of
+from pp_hostd.leader.caches import Watch
+from pp_hostd.leader.interfaces import READ, Reading, Remedy, Requester, rule, sub_rule
+from pp_hostd.leader.node_memory import NextAction, NodeMemory, Term
+from pp_hostd.leader.requests.health_checks.check import HEALTH_CHECK, HealthChecksCache, HealthSeen
+from pp_hostd.leader.requests.health_checks.definitions import definitions
+from pp_hostd.leader.requests.health_checks.facts import NodeFactsCache
+from pp_hostd.leader.requests.health_checks.plan import health_checks
+from pp_hostd.leader.steps.api import Json
+from pp_hostd.model.observed import Observed
+from pp_hostd.model.settings import Settings
+
+AGAIN_SECONDS = 15.0
+"""A definition that `install --health-check` has just brought is noticed within this time."""
+
+
+class HealthChecks(Requester):
+    """Where a cluster has no NodeHealthCheck, the leader need have no right to read any."""
+
+    name = "health-check"
+    needs_machines = False
+
+    def reading(self, settings: Settings) -> Reading:
+        checks, nodes = HealthChecksCache(), NodeFactsCache()
+        watch = Watch((NODE_HEALTH_CHECKS,), (checks,), unused=True, again_seconds=AGAIN_SECONDS)
+        return Reading(
+            HEALTH_CHECK,
+            (watch,),
+            lambda: HealthSeen(checks.seen, nodes.seen, checks.changes + nodes.changes),
+            of_nodes=(nodes,),
+        )
+
+    def rights(self, machines: Resource) -> list[Json]:
+        """Others' templates and objects need rights that a person grants."""
+        return [
+            rule(NODE_HEALTH_CHECKS, READ),
+            sub_rule(NODE_HEALTH_CHECKS),
+            rule(template_of(POISON_PILL_REMEDIATIONS), "get"),
+            rule(POISON_PILL_REMEDIATIONS, "get create delete"),
+        ]
+
+    def definitions(self, machines: Resource) -> list[Json]:
+        return definitions()
+
+    def next_actions(
+        self,
+        settings: Settings,
+        observed: Observed,
+        term: Term,
+        next_actions: Sequence[NextAction],
+        remedies: Sequence[Remedy],
+        now: float,
+    ) -> Iterator[tuple[NextAction | None, NodeMemory]]:
+        return health_checks(settings, observed, term, now)
+
+
+HEALTH_CHECKS = HealthChecks()

@@ -1,0 +1,137 @@
+"""The judgement of one health check on all Nodes that it selects: pure, with both clocks as arguments."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Mapping
+from dataclasses import field
+
+from pp_hostd.frozen import frozen
+from pp_hostd.leader.requests.health_checks.check import Rules
+from pp_hostd.leader.requests.health_checks.facts import READY, NodeFacts
+from pp_hostd.model.keys import RECREATED
+
+LATER_SECONDS = 1.0
+"""So long after a timeout has passed the leader looks again."""
+
+
+class Health(enum.Enum):
+    """Pending: it may become unhealthy by the mere passing of time."""
+
+    HEALTHY = "healthy"
+    PENDING = "pending"
+    UNHEALTHY = "unhealthy"
+
+
+@frozen
+class Opinion:
+    """`due_at` is when a pending one is unhealthy, if nothing changes until then."""
+
+    health: Health
+    reason: str = ""
+    sentence: str = ""
+    due_at: float = math.inf
+
+
+HEALTHY = Opinion(Health.HEALTHY)
+
+
+@frozen
+class Sighting:
+    """A condition, its age when this leader first saw it so, and when that was."""
+
+    status: str
+    since_wallclock: float
+    age_seconds: float
+    seen_at: float
+
+
+Sightings = Mapping[tuple[str, str], Sighting]
+"""By the uid of the Node and the type of the condition."""
+
+
+class Ages:
+    """The ages of conditions. An age is the smaller of two: by the wall clock, and by what it was when this leader
+    first saw the condition plus the time since. So a wall clock that is set forward makes nobody unhealthy."""
+
+    def __init__(self, before: Sightings, now: float, wallclock_seconds: float) -> None:
+        self.seen: dict[tuple[str, str], Sighting] = {}
+        self.now = now
+        self._before, self._wallclock_seconds = before, wallclock_seconds
+
+    def age_seconds(self, uid: str, of_type: str, status: str, since_wallclock: float) -> float:
+        """Negative if it will only become so, by the wall clock."""
+        by_wallclock = self._wallclock_seconds - since_wallclock
+        found = self.seen.get((uid, of_type)) or self._before.get((uid, of_type))
+        if found is None or (found.status, found.since_wallclock) != (status, since_wallclock):
+            found = Sighting(status, since_wallclock, max(0.0, by_wallclock), self.now)
+        self.seen[uid, of_type] = found
+        return min(by_wallclock, found.age_seconds + self.now - found.seen_at)
+
+
+def opinion(rules: Rules, node: NodeFacts, ages: Ages) -> Opinion:
+    """A Node without a Ready condition, or that this project has recreated, has the start-up timeout to report."""
+    ready = node.condition(READY)
+    if ready is None:
+        age_seconds = ages.age_seconds(node.uid, "", "", node.created_wallclock)
+        return _starting(rules, age_seconds, ages.now, "it has never reported whether it is ready")
+    if ready.reason == RECREATED:
+        age_seconds = ages.age_seconds(node.uid, READY, ready.status, ready.since_wallclock)
+        return _starting(rules, age_seconds, ages.now, "its host has not come back since it was remediated")
+    sentences, pending, due_at = [], [], math.inf
+    for each in rules.conditions:
+        found = node.condition(each.type)
+        if found is None or found.status != each.status:
+            continue
+        age_seconds = ages.age_seconds(node.uid, each.type, found.status, found.since_wallclock)
+        if age_seconds > each.timeout_seconds:
+            sentences.append(f"it has had {each}")
+        else:
+            pending.append(f"{each.type}={each.status}")
+            due_at = min(due_at, ages.now + each.timeout_seconds - age_seconds + LATER_SECONDS)
+    if sentences:
+        return Opinion(Health.UNHEALTHY, "UnhealthyNode", "; ".join(sentences))
+    if pending:
+        return Opinion(Health.PENDING, "Pending", f"it has {' and '.join(dict.fromkeys(pending))}", due_at)
+    return HEALTHY
+
+
+def _starting(rules: Rules, age_seconds: float, now: float, sentence: str) -> Opinion:
+    if not rules.startup_seconds:
+        return Opinion(Health.PENDING, "NodeStartup", sentence)
+    if age_seconds > rules.startup_seconds:
+        told = f"{sentence}, for more than {rules.startup_seconds:g} s (nodeStartupTimeout)"
+        return Opinion(Health.UNHEALTHY, "NodeStartupTimeout", told)
+    due_at = now + rules.startup_seconds - age_seconds + LATER_SECONDS
+    return Opinion(Health.PENDING, "NodeStartup", sentence, due_at)
+
+
+@frozen
+class Judgement:
+    """`known` is the opinion on each Node, None where the check does not select it; `selected` are the others, and
+    `sick` those that are not healthy."""
+
+    known: Mapping[str, tuple[NodeFacts, Opinion | None]] = field(default_factory=dict)
+    selected: frozenset[str] = frozenset()
+    sick: Mapping[str, Opinion] = field(default_factory=dict)
+    due_at: float = math.inf
+
+
+def judged(rules: Rules, nodes: Mapping[str, NodeFacts], before: Judgement, ages: Ages) -> Judgement:
+    """A Node that has not changed since it was found healthy, or was not selected, is not looked at again. `before` is
+    the judgement by the same rules."""
+    known: dict[str, tuple[NodeFacts, Opinion | None]] = {}
+    selected: set[str] = set()
+    sick: dict[str, Opinion] = {}
+    for name, facts in nodes.items():
+        last = before.known.get(name)
+        if last is None or last[0] is not facts or (last[1] is not None and last[1] is not HEALTHY):
+            last = facts, opinion(rules, facts, ages) if rules.selector.matches(facts.labels) else None
+        known[name] = last
+        if last[1] is not None:
+            selected.add(name)
+            if last[1] is not HEALTHY:
+                sick[name] = last[1]
+    due_at = min((each.due_at for each in sick.values()), default=math.inf)
+    return Judgement(known, frozenset(selected), sick, due_at)

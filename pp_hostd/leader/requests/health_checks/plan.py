@@ -1,0 +1,289 @@
+"""The actions of health checks: requests for unhealthy nodes, their withdrawal, remediation objects, and the status.
+
+A health check only requests. The leader's own limits, and all certainty, are those of any other request.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field, replace
+
+from pp_hostd.frozen import frozen
+from pp_hostd.leader.node_memory import NextAction, NodeMemory, Stage, Term
+from pp_hostd.leader.plan.view import Electorates, View
+from pp_hostd.leader.requests.health_checks.check import (
+    OVERLAPPING,
+    REMEDIATION_ALLOWED,
+    HealthCheck,
+    HealthSeen,
+    Rules,
+    Status,
+)
+from pp_hostd.leader.requests.health_checks.judge import Ages, Health, Judgement, Opinion, Sightings, judged
+from pp_hostd.leader.requests.health_checks.steps import (
+    MakeRemediation,
+    RemoveRemediation,
+    RequestRemediation,
+    SetStatus,
+    Withdraw,
+)
+from pp_hostd.leader.requests.remediation_objects.steps import AskFor
+from pp_hostd.leader.steps.port import LeaderStep
+from pp_hostd.model.backup import Backup
+from pp_hostd.model.condemnation import NotRequested, Requested
+from pp_hostd.model.machine_details import Claim
+from pp_hostd.model.observed import MachineSeen, Observed, is_early
+from pp_hostd.model.record import Unreadable
+from pp_hostd.model.settings import Settings
+
+MAX_TOLD = 100
+"""So many unhealthy nodes are named in a status."""
+LOOK_AGAIN_SECONDS = 30.0
+"""Between two looks whether the remediation object of an unhealthy node is still there."""
+STATUS_SECONDS = 1.0
+"""Between two writes of a status at least."""
+_OURS = "NodeHealthCheck "
+_ALL = "health checks"
+
+
+@frozen
+class HealthMemory:
+    """The last judgements of this term by the names of checks, the rules that each is by, and when the next one is due.
+    `overlaps`: see overlapping. `claimed` are the machines that bear a health check's claim; None before the first
+    look."""
+
+    judgements: Mapping[str, Judgement] = field(default_factory=dict)
+    rules: Mapping[str, Rules] = field(default_factory=dict)
+    sightings: Sightings = field(default_factory=dict)
+    overlaps: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    changes: int = -1
+    due_at: float = -math.inf
+    claimed: frozenset[str] | None = None
+
+
+@frozen
+class Paced:
+    """When this was last done."""
+
+    at: float = -math.inf
+
+
+def health_checks(
+    settings: Settings, observed: Observed, term: Term, now: float
+) -> Iterator[tuple[NextAction | None, NodeMemory]]:
+    """Yields all actions of all health checks. They are told by Events and by the status of the checks alone."""
+    seen = observed.part(HealthSeen)
+    memory = term.memories.get(_ALL, NodeMemory())
+    health = remembered(memory.part(HealthMemory), seen, observed, now, term.draw.wallclock_seconds)
+    electorates = Electorates(observed.roster)
+
+    def view_of(key: str, node: str = "", machine_key: str = "") -> View:
+        of_key = term.memories.get(key, NodeMemory())
+        return View(settings, observed, electorates, term, of_key, node, machine_key, now)
+
+    for name, check in sorted(seen.checks.items()):
+        judgement = health.judgements.get(name, Judgement())
+        outcome = summed_up(check, judgement, observed, health.overlaps.get(name, ()))
+        for key, node, machine_key, step, sentence in _steps(check, outcome, observed):
+            yield _quietly(view_of(key, node, machine_key), key, step, sentence)
+        if outcome.status != check.status:
+            yield _status_written(view_of(check.key), check, outcome)
+    for key, step, sentence in _withdrawals(health, seen, observed):
+        yield _quietly(view_of(key), key, step, sentence)
+    due_at = None if health.due_at == math.inf else health.due_at
+    yield NextAction("", "", Stage.REMEDIATING, "judging", due_at=due_at, of=_ALL, quiet=True), memory.with_part(health)
+
+
+def remembered(
+    health: HealthMemory, seen: HealthSeen, observed: Observed, now: float, wallclock_seconds: float
+) -> HealthMemory:
+    """Judges again if something has changed, or time has passed that matters."""
+    claimed = _claimed(health.claimed, observed)
+    rules = {name: check.rules for name, check in seen.checks.items() if isinstance(check.rules, Rules)}
+    if health.changes == seen.changes and now < health.due_at:
+        return health if claimed == health.claimed else replace(health, claimed=claimed)
+    ages = Ages(health.sightings, now, wallclock_seconds)
+    judgements = {}
+    for name, by in rules.items():
+        before = health.judgements.get(name, Judgement()) if health.rules.get(name) == by else Judgement()
+        judgements[name] = judged(by, seen.nodes, before, ages)
+    due_at = min((each.due_at for each in judgements.values()), default=math.inf)
+    return HealthMemory(judgements, rules, ages.seen, overlapping(judgements), seen.changes, due_at, claimed)
+
+
+def _claimed(before: frozenset[str] | None, observed: Observed) -> frozenset[str]:
+    """A new leader looks at all machines once; then only at those that are requested, or were claimed."""
+    keys: Iterable[str] = observed.machines if before is None else {*before, *observed.requests}
+    return frozenset(key for key in keys if _claim(observed.machines.get(key)) is not None)
+
+
+def _claim(seen: MachineSeen | None) -> Claim | None:
+    """The claim of a health check; None if there is none."""
+    claim = None if seen is None else seen.host.claim
+    return claim if isinstance(claim, Claim) and claim.of.startswith(_OURS) else None
+
+
+def overlapping(judgements: Mapping[str, Judgement]) -> dict[str, tuple[str, ...]]:
+    """The other checks that select one of the same nodes, by the name of the check."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, each in judgements.items():
+        others = (other for other in judgements if other != name)
+        found[name] = tuple(
+            sorted(other for other in others if not each.selected.isdisjoint(judgements[other].selected))
+        )
+    return found
+
+
+@frozen
+class Outcome:
+    """What follows from a judgement: the status to be stored, and the unhealthy nodes to be remediated now."""
+
+    status: Status
+    remediated: Mapping[str, Opinion] = field(default_factory=dict)
+
+
+def summed_up(check: HealthCheck, judgement: Judgement, observed: Observed, overlaps: tuple[str, ...]) -> Outcome:
+    """How many are unhealthy, and whether that is few enough. A Node that the leader has deleted, and not recreated
+    yet, counts as one that is not healthy."""
+    rules = check.rules
+    overlap = _overlap(overlaps)
+    if isinstance(rules, Unreadable):
+        told = REMEDIATION_ALLOWED, "False", "Unreadable", f"{rules}. Correct it: until then nobody is remediated"
+        return Outcome(Status(check.generation, made=check.status.made, conditions=(told, overlap)))
+    missing = [name for name in observed.backups if name not in judgement.known and _selects(rules, observed, name)]
+    expected, healthy = len(judgement.selected) + len(missing), len(judgement.selected) - len(judgement.sick)
+    unhealthy = sorted(name for name, said in judgement.sick.items() if said.health is Health.UNHEALTHY)
+    count = expected - healthy
+    allowed = max(0, rules.limit.most(expected) - count)
+    may = rules.limit.allows(count, expected)
+    if check.paused:
+        told = REMEDIATION_ALLOWED, "False", "Paused", f"it is paused by {check.paused}"
+        may = False
+    elif not may:
+        why = f"{count} of {expected} Nodes are not healthy, and {rules.limit}: nobody is remediated"
+        told = REMEDIATION_ALLOWED, "False", "TooManyUnhealthy", why
+    else:
+        told = REMEDIATION_ALLOWED, "True", "Allowed", f"{rules.limit} of {expected} Nodes"
+    by_template = rules.template is not None
+    remediated = {name: judgement.sick[name] for name in unhealthy} if may else {}
+    kept = [name for name in check.status.made if name in judgement.sick or name in missing]
+    made = sorted({*kept, *(remediated if by_template else ())})
+    gone = [(name, "Remediating", "the leader has deleted its Node, and recreates it") for name in missing]
+    said = [(name, judgement.sick[name].reason, judgement.sick[name].sentence) for name in unhealthy]
+    listed = sorted([*said, *gone])
+    status = Status(
+        check.generation,
+        expected,
+        healthy,
+        allowed if may else 0,
+        tuple(listed[:MAX_TOLD]),
+        tuple(made),
+        (told, overlap),
+    )
+    return Outcome(status, remediated)
+
+
+def _overlap(overlaps: tuple[str, ...]) -> tuple[str, str, str, str]:
+    if not overlaps:
+        return OVERLAPPING, "False", "None", "no other health check selects the same Nodes"
+    told = f"{', '.join(overlaps)} also select some of its Nodes: each Node is remediated once, by whichever is first"
+    return OVERLAPPING, "True", "SameNodes", told
+
+
+def _selects(rules: Rules, observed: Observed, name: str) -> bool:
+    stored = observed.backups[name]
+    missing = name not in observed.nodes and not is_early(stored) and isinstance(stored.backup, Backup)
+    return missing and rules.selector.matches(stored.backup.labels)  # type: ignore[union-attr]
+
+
+_Step = tuple[str, str, str, LeaderStep, str]
+"""Its key, the Node and the machine that it is about, the step itself, and why."""
+
+
+def _steps(check: HealthCheck, outcome: Outcome, observed: Observed) -> Iterator[_Step]:
+    rules = check.rules
+    if isinstance(rules, Unreadable):
+        return
+    for name, said in outcome.remediated.items():
+        key = f"{check.key} for {name}"
+        if rules.template is not None:
+            if name in check.status.made:  # stored first: whoever leads next knows that there may be one
+                yield key, name, "", MakeRemediation(check, rules.template, name, said.sentence), said.sentence
+            continue
+        request = _request(check, name, said, observed)
+        if request is not None:
+            yield key, name, request.request.machine_key, request, said.sentence
+    if rules.template is not None and not check.paused:
+        for name in set(check.status.made).difference(outcome.status.made):
+            step = RemoveRemediation(check, rules.template, name)
+            yield f"{check.key} for {name}", name, "", step, "its Node is healthy again"
+
+
+def _request(check: HealthCheck, name: str, said: Opinion, observed: Observed) -> RequestRemediation | None:
+    """None if the machine is requested already, or nothing is left on the host that a reset could free."""
+    seen = observed.nodes.get(name)
+    machine_key = None if seen is None else seen.machine_key
+    found = observed.machines.get(machine_key) if isinstance(machine_key, str) else None
+    if seen is None or found is None or seen.away or found.host.paused or _claim(found) is not None:
+        return None
+    machine = found.machine
+    if not isinstance(machine.condemnation, NotRequested) or machine.node != name:
+        return None
+    claim = Claim(check.key, check.uid, "")
+    request = AskFor(machine.machine_key, machine.uid, machine.resource_version, claim)
+    return RequestRemediation(check, name, seen.node.uid, request, said.sentence)
+
+
+def _withdrawals(health: HealthMemory, seen: HealthSeen, observed: Observed) -> Iterator[tuple[str, Withdraw, str]]:
+    """Requests of health checks whose node is healthy again, or which are gone; and claims that are left."""
+    for key in sorted(health.claimed or ()):
+        found, claim = observed.machines[key], _claim(observed.machines[key])
+        condemnation = found.machine.condemnation
+        if claim is None or not isinstance(condemnation, (Requested, NotRequested)):
+            continue
+        check = seen.checks.get(claim.of[len(_OURS) :])
+        standing = check is not None and check.uid == claim.uid and _is_sick(health, check, found.machine.node or "")
+        if isinstance(condemnation, NotRequested) or not standing:
+            why = "its request is over" if isinstance(condemnation, NotRequested) else "its Node is healthy again"
+            yield f"claim on {key}", Withdraw(key, found.machine.uid, claim.uid), why
+
+
+def _is_sick(health: HealthMemory, check: HealthCheck, node: str) -> bool:
+    """Also while the check can't be read or is paused: then nobody says that the node is healthy."""
+    judgement = health.judgements.get(check.name)
+    if judgement is None or check.paused or node not in judgement.known:
+        return True
+    return node in judgement.sick
+
+
+def _quietly(view: View, key: str, step: LeaderStep, sentence: str) -> tuple[NextAction, NodeMemory]:
+    memory = view.memory
+    if isinstance(step, MakeRemediation):
+        due_at = memory.part(Paced).at + LOOK_AGAIN_SECONDS
+        if view.now < due_at and not memory.trouble:
+            waits = view.waits(Stage.REMEDIATING, sentence, due_at)
+            return replace(waits, of=key, quiet=True), memory
+        memory = memory.with_part(Paced(view.now))
+    return replace(view.does(Stage.REMEDIATING, step, f"{key}: {sentence}"), of=key, quiet=True), memory
+
+
+def _status_written(view: View, check: HealthCheck, outcome: Outcome) -> tuple[NextAction, NodeMemory]:
+    """Events report the conditions that have changed."""
+    due_at = view.memory.part(Paced).at + STATUS_SECONDS
+    if view.now < due_at:
+        waits = view.waits(Stage.REMEDIATING, "its status is written in a moment", due_at)
+        return replace(waits, of=check.key, quiet=True), view.memory
+    before = {of_type: (value, reason) for of_type, value, reason, _ in check.status.conditions}
+    notices = []
+    for of_type, value, reason, message in outcome.status.conditions:
+        bad = (of_type == REMEDIATION_ALLOWED) == (value == "False")
+        if before.get(of_type, ("", "")) != (value, reason) and (bad or of_type in before):
+            notices.append((_NOTICES.get(reason, reason), message, bad))
+    step = SetStatus(check, outcome.status, tuple(notices))
+    memory = view.memory.with_part(Paced(view.now))
+    told = view.does(Stage.REMEDIATING, step, f"{check.key}: writing its status")
+    return replace(told, of=check.key, quiet=True), memory
+
+
+_NOTICES = {"TooManyUnhealthy": "RemediationRestricted", "Allowed": "RemediationAllowed", "None": "NotOverlapping"}

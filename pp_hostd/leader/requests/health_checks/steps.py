@@ -1,0 +1,182 @@
+"""Steps of health checks: the request, its withdrawal, remediation objects made of a template, and the status."""
+
+from __future__ import annotations
+
+from pp_hostd.frozen import frozen
+from pp_hostd.kube.outcome import ApiError, is_missing
+from pp_hostd.kube.resources import NODE_HEALTH_CHECKS, NODES
+from pp_hostd.leader.requests.health_checks.check import HEALTH_CHECK, HealthCheck, Status, TemplateReference
+from pp_hostd.leader.requests.remediation_objects.steps import AskFor
+from pp_hostd.leader.steps.api import Json
+from pp_hostd.leader.steps.machines import change_machine
+from pp_hostd.leader.steps.port import Noticed, Port, Unwritten, conditional, if_there
+from pp_hostd.model.condemnation import NotRequested, Requested, parse_condemnation
+from pp_hostd.model.keys import REQUESTED_BY
+from pp_hostd.model.machine_details import MachineDetails, parse_machine_details
+from pp_hostd.model.moment import render_moment
+from pp_hostd.model.step import Written
+
+CLONED_FROM = "cluster.x-k8s.io/cloned-from-"
+
+
+@frozen
+class RequestRemediation:
+    """Request the remediation of an unhealthy node's machine, on behalf of a health check."""
+
+    check: HealthCheck
+    node: str
+    node_uid: str
+    request: AskFor
+    sentence: str
+
+    async def run(self, port: Port) -> str:
+        told = await self.request.run(port)
+        said = f"{self.check.key} requests the remediation of Node {self.node}: {self.sentence}"
+        noticed(port, self.check, "DetectedUnhealthy", said)
+        port.tell(Noticed(port.key, NODES, None, self.node, self.node_uid, "DetectedUnhealthy", said, warning=True))
+        return told
+
+
+@frozen
+class Withdraw:
+    """Take a health check's request back, if nobody has acted on it, or the claim that is left of it."""
+
+    machine_key: str
+    machine_uid: str
+    claimed_by: str
+    """The uid of the health check."""
+
+    async def run(self, port: Port) -> str:
+        found = await port.machines.get(self.machine_key)
+        metadata, details = found["metadata"], parse_machine_details(found)
+        claim = details.claim if isinstance(details, MachineDetails) else None
+        condemnation = parse_condemnation(metadata)
+        if getattr(claim, "uid", "") != self.claimed_by or not isinstance(condemnation, (Requested, NotRequested)):
+            raise Unwritten(Written.CONFLICT, f"{self.machine_key} is no longer what it was when this was planned")
+        patch: Json = {"metadata": NotRequested(condemnation.last_id).render()}
+        patch["metadata"].setdefault("annotations", {})[REQUESTED_BY] = None
+        return await change_machine(port, self.machine_key, patch, self.machine_uid, metadata["resourceVersion"])
+
+
+@frozen
+class MakeRemediation:
+    """Make a remediation object of the template, named after the Node, unless there is one."""
+
+    check: HealthCheck
+    template: TemplateReference
+    node: str
+    sentence: str
+
+    async def run(self, port: Port) -> str:
+        template, objects = self.template, self.template.objects
+        if await if_there(port.api.get(objects, self.node, namespace=template.namespace)) is not None:
+            return ""
+        found = await port.api.get(template.templates, template.name, namespace=template.namespace)
+        body = made_of(found, self)
+        await port.send(lambda: port.api.create(objects, body, namespace=template.namespace))
+        made = objects.describe(template.namespace, self.node)
+        said = f"{self.check.key} has made {made}: {self.sentence}"
+        noticed(port, self.check, "DetectedUnhealthy", said)
+        return ""
+
+
+@frozen
+class RemoveRemediation:
+    """Delete the remediation object of a node that is healthy again, if this very health check made it."""
+
+    check: HealthCheck
+    template: TemplateReference
+    node: str
+
+    async def run(self, port: Port) -> str:
+        objects, namespace = self.template.objects, self.template.namespace
+        found = await if_there(port.api.get(objects, self.node, namespace=namespace))
+        if found is None or not _is_made_by(found, self.check.uid):
+            return ""
+        metadata = found["metadata"]
+        if metadata.get("deletionTimestamp") is not None:
+            return ""
+        try:
+            await port.send(lambda: port.api.delete(objects, self.node, namespace=namespace, uid=metadata["uid"]))
+        except ApiError as error:
+            if not is_missing(error):
+                raise
+        return ""
+
+
+@frozen
+class SetStatus:
+    """The status of a health check. `notices` are the Events that tell people of it: reason, sentence, whether it is a
+    warning."""
+
+    check: HealthCheck
+    status: Status
+    notices: tuple[tuple[str, str, bool], ...] = ()
+
+    async def run(self, port: Port) -> str:
+        check, version = self.check, self.check.resource_version
+        found = await port.api.get(NODE_HEALTH_CHECKS, check.name)
+        patch = conditional(rendered(self.status, found, render_moment(port.wallclock())), check.uid, version)
+        told = await port.write(
+            lambda: port.api.patch(NODE_HEALTH_CHECKS, check.name, patch, subresource="status"),
+            HEALTH_CHECK,
+            check.name,
+            version,
+        )
+        for reason, sentence, warning in self.notices:
+            noticed(port, check, reason, sentence, warning=warning)
+        return told
+
+
+def noticed(port: Port, check: HealthCheck, reason: str, sentence: str, *, warning: bool = True) -> None:
+    """Have an Event about the health check say this."""
+    port.tell(Noticed(port.key, NODE_HEALTH_CHECKS, None, check.name, check.uid, reason, sentence, warning))
+
+
+def made_of(template: Json, step: MakeRemediation) -> Json:
+    """The object: labels, annotations and spec of the template. Its name and its owner tell that it is for a Node."""
+    inner = (template.get("spec") or {}).get("template") or {}
+    given = inner.get("metadata") or {}
+    cloned = {
+        f"{CLONED_FROM}name": step.template.name,
+        f"{CLONED_FROM}groupkind": f"{step.template.kind}.{step.template.group}",
+    }
+    owner = {"apiVersion": NODE_HEALTH_CHECKS.api_version, "kind": NODE_HEALTH_CHECKS.kind}
+    return {
+        "apiVersion": step.template.objects.api_version,
+        "kind": step.template.objects.kind,
+        "metadata": {
+            "name": step.node,
+            "labels": dict(given.get("labels") or {}),
+            "annotations": {**(given.get("annotations") or {}), **cloned},
+            "ownerReferences": [{**owner, "name": step.check.name, "uid": step.check.uid}],
+        },
+        "spec": dict(inner.get("spec") or {}),
+    }
+
+
+def rendered(status: Status, stored: Json, moment: str) -> Json:
+    """The merge patch. A condition whose status stays has become so when it did."""
+    before = {each.get("type"): each for each in (stored.get("status") or {}).get("conditions") or ()}
+    conditions = []
+    for of_type, value, reason, message in status.conditions:
+        last = before.get(of_type) or {}
+        since = last.get("lastTransitionTime") if last.get("status") == value else None
+        condition = {"type": of_type, "status": value, "reason": reason, "message": message}
+        conditions.append({**condition, "lastTransitionTime": since or moment})
+    nodes = [{"name": name, "reason": reason, "message": message} for name, reason, message in status.unhealthy]
+    return {
+        "status": {
+            "observedGeneration": status.generation,
+            "expectedNodes": status.expected,
+            "currentHealthy": status.healthy,
+            "remediationsAllowed": status.allowed,
+            "unhealthyNodes": nodes,
+            "remediated": list(status.made),
+            "conditions": conditions,
+        }
+    }
+
+
+def _is_made_by(found: Json, uid: str) -> bool:
+    return any(each.get("uid") == uid for each in found["metadata"].get("ownerReferences") or ())
