@@ -336,9 +336,12 @@ def _contradictions(settings: Settings, sources: dict[str, Source], problems: li
 
 def _hostless(settings: Settings, sources: dict[str, Source]) -> Iterator[Problem]:
     """Only a Machine says on which BareMetalHost it stands."""
-    if settings.power.cycle and settings.api.machines == "node":
-        message = 'needs api.machines = "openshift" or "cluster-api": a Node does not say on which host it stands'
-        yield Problem(*sources["power.cycle"], message, "power.cycle", "true")
+    if settings.api.machines != "node":
+        return
+    message = 'needs api.machines = "openshift" or "cluster-api": a Node does not say on which host it stands'
+    for key in ("power.cycle", "remediations.metal3", "remediations.metal3_proposed"):
+        if value_of(settings, key):
+            yield Problem(*sources[key], message, key, "true")
 
 
 def _contradiction(broken: timing.Contradiction, settings: Settings, sources: dict[str, Source]) -> Problem:

@@ -14,7 +14,6 @@ from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.keys import FREED
 from pp_hostd.model.machine import Machine, parse_machine
 from pp_hostd.model.machine_details import (
-    NO_HOST,
     HostReference,
     MachineDetails,
     parse_cluster_pause,
@@ -222,8 +221,6 @@ class Machines(Cache[_MachineFound]):
         machine = parse_machine(api_object)
         if isinstance(machine, Unreadable):
             return machine
-        if machine.namespace is None:  # a Node stands for itself
-            return _MachineFound(machine, NO_HOST)
         host = parse_machine_details(api_object)
         return _MachineFound(machine, MachineDetails(host) if isinstance(host, Unreadable) else host)
 

@@ -173,13 +173,13 @@ class Requester(ABC):
         """Why pp-hostd can't be uninstalled as long as one of the objects that it reads is so."""
         yield from ()
 
-    def definitions(self) -> list[Json]:
-        """The CustomResourceDefinitions that it brings along."""
+    def definitions(self, machines: Resource) -> list[Json]:
+        """The CustomResourceDefinitions that it brings along where machines are of this kind."""
         return []
 
-    def roles(self, granted: bool) -> list[Json]:
-        """Returns the ClusterRoles that others need to request by it. If it is not `granted`, they have no rules:
-        an install takes the rights of others away by them."""
+    def roles(self, machines: Resource, granted: bool) -> list[Json]:
+        """Returns the ClusterRoles that others need to request by it where machines are of this kind. If it is not
+        `granted`, they have no rules: an install takes the rights of others away by them."""
         return []
 
     def requested(self, observed: Observed) -> Collection[str]:

@@ -1,8 +1,9 @@
-"""The facts of a Machine beside its condemnation: its BareMetalHost, its flow, who has it remedied, who owns it."""
+"""The facts of a machine beside its condemnation: its BareMetalHost, its flow, who has it remedied, who owns it."""
 
 from __future__ import annotations
 
 import enum
+from dataclasses import replace
 
 from pp_hostd.frozen import frozen
 from pp_hostd.model.keys import CLUSTER_NAME, FLOW, HOST, PAUSED_MACHINE, REQUESTED_BY, SKIP_REMEDIATION
@@ -75,14 +76,15 @@ class HostReference:
 
 @frozen
 class Claim:
-    """Of a remediation object, by its kind and name and by its uid."""
+    """Of a remediation object, by its kind and name and by its uid. `flow` is the remedy that it wants; empty if it
+    leaves that to the machine."""
 
     of: str
     uid: str
-    flow: str
+    flow: str = ""
 
     def render(self) -> str:
-        return render({"of": self.of, "uid": self.uid, "flow": self.flow})
+        return render({"of": self.of, "uid": self.uid, "flow": self.flow or None})
 
 
 @frozen
@@ -108,25 +110,33 @@ class MachineDetails:
 
 
 NO_HOST = MachineDetails()
+NODE = MachineDetails(kept="it is a Node, which stands for itself")
 
 
 def parse_machine_details(api_object: object) -> MachineDetails | Unreadable:
-    """Returns the details of a Machine of the API."""
-    return read("the machine", lambda source: _machine_host(Fields(source)), api_object)
+    """Returns the details of a Machine of the API, or of a Node that stands for itself."""
+    return read("the machine", lambda source: _details(Fields(source)), api_object)
 
 
-def _machine_host(machine: Fields) -> MachineDetails:
+def _details(machine: Fields) -> MachineDetails:
     metadata = machine.section("metadata")
+    return _of_machine(machine, metadata) if "namespace" in metadata else _of_node(metadata.section("annotations"))
+
+
+def _of_node(annotations: Fields) -> MachineDetails:
+    """A Node does not say on which host it stands, and no owner replaces it."""
+    if FLOW not in annotations and REQUESTED_BY not in annotations:  # so are thousands
+        return NODE
+    return replace(NODE, flow=_flow(annotations), claim=_claimed(annotations))
+
+
+def _of_machine(machine: Fields, metadata: Fields) -> MachineDetails:
     annotations = metadata.section("annotations")
     provider = machine.section("spec").anything("providerID")
     return MachineDetails(
         host=read("the machine's host", lambda source: _reference(source, annotations), provider),
-        flow=read("the machine's flow", lambda source: source.text(FLOW, NAME), annotations)
-        if FLOW in annotations
-        else None,
-        claim=read("the machine's claim", _claim, annotations.anything(REQUESTED_BY))
-        if REQUESTED_BY in annotations
-        else None,
+        flow=_flow(annotations),
+        claim=_claimed(annotations),
         kept=_kept(metadata),
         paused=next((key for key in (PAUSED_MACHINE, SKIP_REMEDIATION) if key in annotations), ""),
         cluster=_cluster(metadata),
@@ -135,6 +145,18 @@ def _machine_host(machine: Fields) -> MachineDetails:
         external=_external(machine.section("status")),
         escalated=any(_is_escalation(each) for each in machine.section("status").elements("conditions")),
     )
+
+
+def _flow(annotations: Fields) -> str | Unreadable | None:
+    if FLOW not in annotations:
+        return None
+    return read("the machine's flow", lambda source: source.text(FLOW, NAME), annotations)
+
+
+def _claimed(annotations: Fields) -> Claim | Unreadable | None:
+    if REQUESTED_BY not in annotations:
+        return None
+    return read("the machine's claim", _claim, annotations.anything(REQUESTED_BY))
 
 
 def _external(status: Fields) -> tuple[str, ...]:
@@ -154,7 +176,8 @@ def _cluster(metadata: Fields) -> str:
 
 def _claim(text: object) -> Claim:
     fields = document(text, MAX_RECORD_CHARACTERS)
-    return Claim(fields.text("of", PROSE), fields.text("uid", OPAQUE), fields.text("flow", NAME))
+    flow = fields.text("flow", NAME) if "flow" in fields else ""
+    return Claim(fields.text("of", PROSE), fields.text("uid", OPAQUE), flow)
 
 
 def _is_escalation(condition: object) -> bool:

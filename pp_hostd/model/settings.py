@@ -325,7 +325,7 @@ class Remediations:
     poison_pill: bool = setting(
         False,
         allowed=Flag(),
-        consequence="A PoisonPillRemediation of pp-hostd.io has the host of its Machine reset itself.",
+        consequence="A PoisonPillRemediation of pp-hostd.io has the host of its Machine, or of its Node, reset itself.",
     )
     metal3: bool = setting(
         False,

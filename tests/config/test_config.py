@@ -182,3 +182,18 @@ def test_the_report_groups_the_errors_by_file_and_counts_them(tmp_path: Path) ->
 3 errors in 2 files.
   Correct them and run check-config again; check-config --help lists every setting."""
     )
+
+
+@pytest.mark.parametrize("key", ["power.cycle", "remediations.metal3", "remediations.metal3_proposed"])
+def test_what_needs_machines_is_refused_where_nodes_stand_for_themselves(tmp_path: Path, key: str) -> None:
+    table, name = key.split(".")
+    path = write(tmp_path, main=f"[{table}]\n{name} = true\n")
+    (error,) = errors_of(path)
+    assert (error.key, error.line) == (key, 2)
+    assert 'needs api.machines = "openshift" or "cluster-api"' in error.message
+    (tmp_path / "conf.d" / "a.toml").write_text('[api]\nmachines = "cluster-api"\n')
+    assert load(path).sources[key] == Source(path, 2)
+
+
+def test_objects_for_hosts_that_reset_themselves_are_allowed_where_nodes_stand_for_themselves(tmp_path: Path) -> None:
+    assert load(write(tmp_path, main="[remediations]\npoison_pill = true\n")).settings.remediations.poison_pill

@@ -70,9 +70,11 @@ def test_a_request_reads_back_as_it_was_written_and_is_one_to_the_operator(node:
     assert json.loads(request.render()).items() >= {"mode": "hard", "force": False}.items()
 
 
-def test_a_claim_reads_back_as_it_was_written() -> None:
-    claim = Claim("PoisonPillRemediation machines/w", "uid-1", "poison-pill")
-    machine = {"metadata": {"annotations": {"pp-hostd.io/requested-by": claim.render()}}}
+@pytest.mark.parametrize("flow", ["poison-pill", ""])
+@pytest.mark.parametrize("place", [{"namespace": "machines"}, {}], ids=["Machine", "Node"])
+def test_a_claim_reads_back_as_it_was_written(place: dict[str, str], flow: str) -> None:
+    claim = Claim("PoisonPillRemediation machines/w", "uid-1", flow)
+    machine = {"metadata": {**place, "annotations": {"pp-hostd.io/requested-by": claim.render()}}}
     found = parse_machine_details(machine)
     assert isinstance(found, MachineDetails)
     assert found.claim == claim
@@ -90,9 +92,17 @@ def test_a_claim_reads_back_as_it_was_written() -> None:
     ],
 )
 def test_every_form_of_a_providers_id_names_its_host(provider: str, reference: HostReference | None) -> None:
-    found = parse_machine_details({"spec": {"providerID": provider}})
+    machine = {"metadata": {"namespace": "machines"}, "spec": {"providerID": provider}}
+    found = parse_machine_details(machine)
     assert isinstance(found, MachineDetails)
     assert found.host == reference
+
+
+def test_a_node_that_stands_for_itself_names_no_host_and_nobody_may_delete_it_as_a_machine() -> None:
+    node = {"metadata": {"name": "w"}, "spec": {"providerID": "baremetalhost:///metal/m"}}
+    found = parse_machine_details(node)
+    assert isinstance(found, MachineDetails)
+    assert found.host is None and "it is a Node" in found.kept
 
 
 @pytest.mark.parametrize(

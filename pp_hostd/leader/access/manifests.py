@@ -120,8 +120,8 @@ def manifests(
     # The API would add this label, on which a policy relies, and then find it changed by the next apply.
     metadata = {"name": NAMESPACE, "labels": {"kubernetes.io/metadata.name": NAMESPACE}}
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
-    granted = [each for each in registry.requesters if each.name in flows]
-    ours = [definition for each in granted for definition in each.definitions()]
-    others = [role for each in registry.requesters for role in each.roles(each in granted)]
+    granted, kind = [each for each in registry.requesters if each.name in flows], MACHINES[machines][0]
+    ours = [definition for each in granted for definition in each.definitions(kind)]
+    others = [role for each in registry.requesters for role in each.roles(kind, each in granted)]
     roles = [*leader_roles(machines, flows, registry), *agent_roles(machines, agents_use), *others]
     return [namespace, *ours, *policies(), *roles]

@@ -111,7 +111,8 @@ def _uninstall(administrator: Administrator) -> None:
         raise UserError("\n  ".join(["this cluster still needs pp-hostd, and nothing was changed:", *against]))
     for kind, api_object in found:
         unmark(administrator, kind, api_object)
-    for manifest in reversed(manifests("node", AgentsUse.CERTIFICATE, REGISTRY.flows)):  # for all, of the same names
+    # For all kinds of machines they have the same names; where Nodes stand for themselves, there are less of them.
+    for manifest in reversed(manifests("openshift", AgentsUse.CERTIFICATE, REGISTRY.flows)):
         kind = KINDS[manifest["kind"]]
         kept = _kept(administrator, manifest) if kind is DEFINITIONS else ""
         if kept:
@@ -126,7 +127,8 @@ def _read_by_flows(administrator: Administrator) -> list[Found]:
     """The objects of the kinds that remedies and requesters read."""
     readings = filter(None, (each.reading(Settings()) for each in REGISTRY.all))
     kinds = [watch.versions[0] for reading in readings for watch in reading.watches]
-    ours = [defined(definition) for each in REGISTRY.requesters for definition in each.definitions()]
+    of_any = MACHINES["openshift"][0]  # where Nodes stand for themselves, there are less of them
+    ours = [defined(definition) for each in REGISTRY.requesters for definition in each.definitions(of_any)]
     needed = [kind for kind in kinds if kind not in ours or _is_ours(administrator, kind)]
     return [(kind, each) for kind in needed for each in administrator.list(kind)]
 

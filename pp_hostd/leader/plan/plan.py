@@ -20,7 +20,7 @@ from pp_hostd.leader.plan.view import Electorates, Target, View, targets
 from pp_hostd.leader.registry import REGISTRY, Registry
 from pp_hostd.leader.steps.port import StepNews
 from pp_hostd.model.condemnation import NotRequested, Requested
-from pp_hostd.model.machine_details import Claim
+from pp_hostd.model.machine_details import Claim, MachineDetails
 from pp_hostd.model.observed import MachineSeen, Observed
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.settings import Settings
@@ -137,14 +137,17 @@ def _next_action(registry: Registry, view: View, valves: Valves) -> NextAction |
     return next_action
 
 
+def _wanted(about: MachineDetails) -> str | Unreadable | None:
+    """The remedy that the remediation object wants, or else the machine's annotation. None if neither names one."""
+    return about.claim.flow if isinstance(about.claim, Claim) and about.claim.flow else about.flow
+
+
 def remedy_for(registry: Registry, view: View) -> Remedy | str:
     """The remedy that has this machine, or why none has."""
     for remedy in registry.remedies:
         if remedy.has_begun(view):
             return remedy
-    seen = view.machine_seen
-    claim = None if seen is None else seen.host.claim
-    wanted = claim.flow if isinstance(claim, Claim) else None if seen is None else seen.host.flow
+    wanted = None if view.machine_seen is None else _wanted(view.machine_seen.host)
     if isinstance(wanted, Unreadable):
         return f"{wanted}. Correct that annotation, or remove it"
     if wanted is None:

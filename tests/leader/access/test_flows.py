@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+import yaml
 
 from pp_hostd.kube.resources import (
     BARE_METAL_HOSTS,
@@ -81,7 +82,7 @@ def test_each_flows_rights_come_with_it_stay_when_the_install_is_repeated_and_go
 
 @pytest.mark.parametrize("label", LABELS)
 def test_health_checks_gather_the_rights_on_objects_and_templates_by_their_own_label(label: str) -> None:
-    (role,) = REMEDIATION_OBJECTS.roles(granted=True)
+    (role,) = REMEDIATION_OBJECTS.roles(OPENSHIFT_MACHINES, granted=True)
     assert role["metadata"]["labels"][label] == "true"
     granted = {(rule["apiGroups"][0], plural): rule["verbs"] for rule in role["rules"] for plural in rule["resources"]}
     read = ["get", "list", "watch"]
@@ -91,7 +92,7 @@ def test_health_checks_gather_the_rights_on_objects_and_templates_by_their_own_l
         ("remediation.metal3.io", "metal3remediationtemplates"): read,
         ("remediation.metal3.io", "metal3remediations"): [*read, "create", "delete"],
     }
-    (nothing,) = REMEDIATION_OBJECTS.roles(granted=False)
+    (nothing,) = REMEDIATION_OBJECTS.roles(OPENSHIFT_MACHINES, granted=False)
     assert not nothing["rules"] and nothing["metadata"]["name"] == role["metadata"]["name"]
 
 
@@ -103,6 +104,25 @@ def test_our_kinds_have_defaults_and_say_what_is_wrong(world: World) -> None:
         reply = world.make(Attempt("create", TEMPLATES, "", bad, PLACE))
         assert reply.status_code == 422
         assert told in reply.json()["message"]
+
+
+def test_where_nodes_stand_for_themselves_remediation_objects_bring_nothing_that_is_about_machines() -> None:
+    done = pp_leader("install", "--dry-run", "--machines", "node", "--flows", "external-remediation")
+    assert (done.returncode, done.stderr) == (0, "")
+    without = list(yaml.safe_load_all(pp_leader("install", "--dry-run", "--machines", "node").stdout))
+    made = [each for each in yaml.safe_load_all(done.stdout) if each not in without]
+    defined = [each["metadata"]["name"] for each in made if each["kind"] == "CustomResourceDefinition"]
+    assert defined == ["poisonpillremediations.pp-hostd.io", "poisonpillremediationtemplates.pp-hostd.io"]
+    before, after = (
+        [rule for each in every if each["metadata"]["name"] == "pp-hostd:leader" for rule in each.get("rules") or ()]
+        for every in (without, made)
+    )
+    more = {
+        f"{plural}: {' '.join(rule['verbs'])}" for rule in after if rule not in before for plural in rule["resources"]
+    }
+    assert more == {"poisonpillremediations: get list watch patch", "poisonpillremediations/status: patch"}
+    (role,) = [each for each in made if each["metadata"]["name"] == HEALTH_CHECKS]
+    assert {group for rule in role["rules"] for group in rule["apiGroups"]} == {"pp-hostd.io"}
 
 
 def test_flows_that_need_machines_are_refused_where_nodes_stand_for_themselves() -> None:

@@ -55,7 +55,9 @@ def uninstall(kubeconfig: str) -> subprocess.CompletedProcess[str]:
 
 
 def nothing_is_installed(world: World) -> bool:
-    wanted = [(each["kind"], each["metadata"]) for each in manifests("node", AgentsUse.CERTIFICATE, REGISTRY.flows)]
+    wanted = [
+        (each["kind"], each["metadata"]) for each in manifests("openshift", AgentsUse.CERTIFICATE, REGISTRY.flows)
+    ]
     looks = [Attempt("get", KINDS[kind], each["name"], namespace=each.get("namespace")) for kind, each in wanted]
     return all(world.make(look).status_code == 404 for look in looks)
 

@@ -180,7 +180,7 @@ def definitions() -> list[Json]:
 
 
 def default_check(most: str = DEFAULT_MOST, *, control_plane: bool = False) -> Json:
-    """Workers alone, unless somebody wants the control plane, too: a control plane that is remediated by mistake costs more.
+    """Workers alone, unless `control_plane`: a control plane that is remediated by mistake costs more.
 
     A kubelet that says Ready=False is alive, and a reset rarely cures what it complains of, so it has as long as other
     health checks give it. Kubernetes itself takes 40 s to say Unknown of a silent one, and a minute more is enough.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pp_hostd.kube.resources import (
+    NODES,
     POISON_PILL_REMEDIATIONS,
     PROPOSED_REMEDIATIONS,
     REMEDIATIONS,
@@ -41,6 +42,7 @@ class RemediationObjects(Requester):
     """The leader requests a machine's remediation on behalf of each object, and tells the object how that goes."""
 
     name = "external-remediation"
+    needs_machines = False
 
     def reading(self, settings: Settings) -> Reading:
         seen: dict[str, Remediation] = {}
@@ -48,7 +50,7 @@ class RemediationObjects(Requester):
             Watch(
                 REMEDIATIONS[kind.name],
                 (RemediationCache(kind, seen),),
-                unused=not is_carried_out(kind, settings.remediations),
+                unused=not is_carried_out(kind, settings),
             )
             for kind in KINDS
         )
@@ -56,6 +58,8 @@ class RemediationObjects(Requester):
 
     def rights(self, machines: Resource) -> list[Json]:
         """Of whichever kind the cluster serves; and the conditions of a Machine that is left to its owner."""
+        if machines is NODES:
+            return [rule(POISON_PILL_REMEDIATIONS, f"{READ} patch"), sub_rule(POISON_PILL_REMEDIATIONS)]
         kinds = [versions[0] for versions in REMEDIATIONS.values()]
         objects = [rule(kind, f"{READ} patch") for kind in kinds]
         return [rule(machines, "delete"), *objects, *(sub_rule(kind) for kind in (*kinds, machines))]
@@ -66,13 +70,13 @@ class RemediationObjects(Requester):
             what = kind.describe(metadata["namespace"], metadata["name"])
             yield f"{what} is being carried out: let pp-leader finish, or delete it while pp-leader runs"
 
-    def definitions(self) -> list[Json]:
-        return definitions()
+    def definitions(self, machines: Resource) -> list[Json]:
+        return definitions(_defined(machines))
 
-    def roles(self, granted: bool) -> list[Json]:
+    def roles(self, machines: Resource, granted: bool) -> list[Json]:
         """Returns the ClusterRole that health checks need to make our objects of our templates. Their own ClusterRoles
         aggregate it by these labels. It has no rules if it is not `granted`."""
-        kinds = (POISON_PILL_REMEDIATIONS, PROPOSED_REMEDIATIONS) if granted else ()
+        kinds = _defined(machines) if granted else ()
         rules = [
             each for kind in kinds for each in (rule(template_of(kind), READ), rule(kind, f"{READ} create delete"))
         ]
@@ -94,6 +98,11 @@ class RemediationObjects(Requester):
         found = observed.part(RemediationsSeen).seen.get(next_action.of)
         if found is not None:
             yield REMEDIATIONS[found.kind.name][0], found.namespace, found.name, found.uid
+
+
+def _defined(machines: Resource) -> tuple[Resource, ...]:
+    """The kinds that we define. Objects by power are for Machines alone."""
+    return (POISON_PILL_REMEDIATIONS, *(() if machines is NODES else (PROPOSED_REMEDIATIONS,)))
 
 
 REMEDIATION_OBJECTS = RemediationObjects()

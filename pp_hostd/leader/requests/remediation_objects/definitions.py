@@ -23,7 +23,7 @@ _SPEC: Json = {
     "description": "How often the host is made to reset itself, and how long it has to be well again after it.",
     "properties": {
         "retryLimit": _whole_number(
-            0, MOST_RETRIES, 1, "Attempts after the first one; then the Machine is left to its owner."
+            0, MOST_RETRIES, 1, "Attempts after the first one; then the Machine, if any, is left to its owner."
         ),
         "timeoutSeconds": _whole_number(
             1, MOST_SECONDS, 600, "A node that is not Ready so long after an attempt is reset again."
@@ -60,6 +60,11 @@ _STATUS: Json = {
         "phase": {"type": "string", "enum": ["Running", "Waiting", "Deleting machine", "Failed"]},
         "retryCount": {"type": "integer", "minimum": 0},
         "lastRemediated": {"type": "string", "format": "date-time"},
+        "nodeUID": {
+            "type": "string",
+            "description": "The uid of the Node whose remediation this attempt requests, where Nodes stand for "
+            "themselves. Another uid means that the attempt is over.",
+        },
         "conditions": {
             "type": "array",
             "items": CONDITION,
@@ -84,13 +89,14 @@ _COLUMNS = [
 ]
 
 
-def definitions() -> list[Json]:
-    """Of each kind the object, then its template."""
+def definitions(kinds: tuple[Resource, ...] = (POISON_PILL_REMEDIATIONS, PROPOSED_REMEDIATIONS)) -> list[Json]:
+    """Of each of these kinds the object, then its template."""
     proposed = [column for column in _COLUMNS if column["name"] != "Reason"]
-    return [
-        *_definitions(POISON_PILL_REMEDIATIONS, _SPEC, _STATUS, _COLUMNS),
-        *_definitions(PROPOSED_REMEDIATIONS, _PROPOSED_SPEC, _PROPOSED_STATUS, proposed),
-    ]
+    of_kind = {
+        POISON_PILL_REMEDIATIONS: (_SPEC, _STATUS, _COLUMNS),
+        PROPOSED_REMEDIATIONS: (_PROPOSED_SPEC, _PROPOSED_STATUS, proposed),
+    }
+    return [definition for kind in kinds for definition in _definitions(kind, *of_kind[kind])]
 
 
 def _definitions(kind: Resource, spec: Json, status: Json, columns: list[Json]) -> list[Json]:

@@ -13,13 +13,15 @@ from pp_hostd.leader.caches import Cache
 from pp_hostd.leader.steps.port import Kind
 from pp_hostd.model.observed import Observed
 from pp_hostd.model.record import NAME, OPAQUE, Fields, Refused, Unreadable, read
-from pp_hostd.model.settings import Remediations
+from pp_hostd.model.settings import Settings
 
 CONDITION, SUCCEEDED = "Remediated", "Succeeded"
 """The type of a remediation's own condition, and its reason once that is true."""
 MOST_RETRIES, MOST_SECONDS = 1000, 86400
 _DURATION = re.compile(r"(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})(?:\.\d{1,9})?s)?")
 _MACHINE, _NODE_HEALTH_CHECK = "Machine", "NodeHealthCheck"
+_NODE_NAME = "remediation.medik8s.io/node-name"
+"""The annotation by which medik8s says whose Node it is. The object's own name may only begin with the Node's."""
 _UNIT_SECONDS = (3600, 60, 1)
 
 
@@ -62,7 +64,8 @@ class RemediationKind:
 class Remediation:
     """`machine` is the Machine it is for, `machine_uid` that one's uid; both are empty where it names a `node`, which
     else is. `stranger`: why nobody knows what its name means, which is then taken for a Machine's.
-    `reason` is that of its condition, empty where there is none."""
+    `reason` is that of its condition, empty where there is none. `node_uid` is the uid of the Node whose remediation
+    this attempt requests, where Nodes stand for themselves; empty before that."""
 
     kind: RemediationKind
     namespace: str
@@ -79,6 +82,12 @@ class Remediation:
     phase: Phase | Unreadable
     retry_count: int
     reason: str
+    node_uid: str
+
+    @property
+    def holds_node(self) -> bool:
+        """Whether it has requested the remediation of its Node, and the node is not known to be well since."""
+        return bool(self.node_uid) and self.finalized and self.phase in (Phase.RUNNING, Phase.WAITING)
 
     @property
     def machine_key(self) -> str:
@@ -99,7 +108,7 @@ def _remediation(fields: Fields, kind: RemediationKind) -> Remediation:
     namespace, name = metadata.text("namespace", NAME), metadata.text("name", NAME)
     references = (Fields(each, "an owner") for each in metadata.elements("ownerReferences"))
     owners = {str(owner.anything("kind")): owner for owner in references}
-    node = name if _NODE_HEALTH_CHECK in owners and _MACHINE not in owners else ""
+    node = _node(metadata, name) if _NODE_HEALTH_CHECK in owners and _MACHINE not in owners else ""
     machine, machine_uid = _machine(owners, name)
     count = status.anything("retryCount")
     return Remediation(
@@ -118,7 +127,13 @@ def _remediation(fields: Fields, kind: RemediationKind) -> Remediation:
         phase=read("its status", lambda source: _phase(source, kind), status),
         retry_count=count if isinstance(count, int) and 0 <= count <= MOST_RETRIES else 0,
         reason=_reason(status),
+        node_uid=status.text("nodeUID", OPAQUE) if status.anything("nodeUID") else "",
     )
+
+
+def _node(metadata: Fields, name: str) -> str:
+    annotations = metadata.section("annotations")
+    return annotations.text(_NODE_NAME, NAME) if _NODE_NAME in annotations else name
 
 
 def _machine(owners: Mapping[str, Fields], name: str) -> tuple[str, str]:
@@ -239,11 +254,12 @@ PROPOSED = RemediationKind(
 KINDS = (POISON_PILL, METAL3, PROPOSED)
 
 
-def is_carried_out(kind: RemediationKind, settings: Remediations) -> bool:
-    """Whether the leader takes objects of this kind."""
-    return {POISON_PILL.name: settings.poison_pill, METAL3.name: settings.metal3}.get(
-        kind.name, settings.metal3_proposed
-    )
+def is_carried_out(kind: RemediationKind, settings: Settings) -> bool:
+    """Whether the leader takes objects of this kind. Those by power need a Machine, which says where its host is."""
+    wanted = settings.remediations
+    if kind is POISON_PILL:
+        return wanted.poison_pill
+    return settings.api.machines != "node" and (wanted.metal3 if kind is METAL3 else wanted.metal3_proposed)
 
 
 REMEDIATION = Kind("remediation")
@@ -277,10 +293,13 @@ class RemediationCache(Cache[Remediation]):
             self.seen[name] = found
 
 
-def machine_of(observed: Observed, found: Remediation) -> str:
-    """The machine that this object is for, or that of the Node that it names; empty if that is missing."""
+def machine_of(observed: Observed, found: Remediation, machines: str) -> str:
+    """The machine that this object is for, or that of the Node that it names; empty if that is missing. `machines` is
+    the setting of that name."""
     if not found.node:
         return found.machine
+    if machines == "node":
+        return found.node
     seen = observed.nodes.get(found.node)
     if seen is not None and isinstance(seen.machine_key, str):
         return seen.machine_key

@@ -91,13 +91,14 @@ class SetRemediated:
 
 @frozen
 class SetPhase:
-    """How far a remediation object has come, in its status."""
+    """How far a remediation object has come, in its status. `node_uid` is as in Remediation."""
 
     remediation: Remediation
     phase: Phase
     retry_count: int
     reason: str
     sentence: str
+    node_uid: str
 
     async def run(self, port: Port) -> str:
         return await _change(port, self.remediation, _in_phase(self, port.wallclock()), "status")
@@ -196,6 +197,8 @@ def _in_phase(step: SetPhase, now: datetime) -> Json:
         done = "True" if step.reason == SUCCEEDED else "False"
         condition = {"type": CONDITION, "status": done, "reason": step.reason, "message": step.sentence}
         status["conditions"] = [{**condition, "lastTransitionTime": moment}]
+    if step.node_uid != step.remediation.node_uid:
+        status["nodeUID"] = step.node_uid or None
     return {"status": status}
 
 
