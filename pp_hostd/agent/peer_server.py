@@ -1,4 +1,4 @@
-"""The peer port: who may ask, the API read that a question causes, the signed reply, and answers to knocks."""
+"""The peer port: who may ask, the API read that a question causes, the signed reply, and doors tried for peers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pp_hostd.agent.fresh_reads import Cancel, Ended, FreshReads, read_remembere
 from pp_hostd.agent.witness import ReadOutcome, Statement, Unread, Witness
 from pp_hostd.model.answer import Health
 from pp_hostd.model.roster import Member
-from pp_hostd.peers.client import call_back
-from pp_hostd.peers.knock import PATH, Knock, Knocked, parse_knock
+from pp_hostd.peers.knock import Knock, Knocked, Reach, Reached, is_call, parse_call
 from pp_hostd.peers.message import Exchange, MachineReference, Refusal, parse_question
+from pp_hostd.peers.probe import Contact, Probed, probe, reach
 from pp_hostd.peers.signing import Keyring
 from pp_hostd.service.http_port import Reply, Request
 from pp_hostd.service.metric import Metric
@@ -124,12 +124,16 @@ class PeerServer:
 MAX_KNOCKS = 4
 MAX_PER_SECOND = 10
 CALL_BACK_SECONDS = 2.0
-STRANGER = Reply(403, b"the roster lists no node of that name, so nobody is called back\n")
+STRANGER = Reply(403, b"the roster lists no node of that name, so its door is not tried\n")
 TOO_MANY = Reply(429, b"others knock just now: knock again in a moment\n")
+UNTRIED = Reply(503, b"this host can't try doors just now\n")
 
 
 class KnockServer:
-    """`respond` is what the peer port does with a request: knocks here, all else by the server of questions."""
+    """`respond` is what the peer port does with a request: doors are tried here, all else by the server of questions.
+
+    A knock has the sender's own door tried, a reach that of another node (peers/knock.py).
+    """
 
     def __init__(
         self,
@@ -147,30 +151,38 @@ class KnockServer:
         self._begun_at: deque[float] = deque([float("-inf")] * MAX_PER_SECOND, maxlen=MAX_PER_SECOND)
 
     async def respond(self, request: Request) -> Reply:
-        if request.target != PATH.encode():
+        if not is_call(request.target):
             return await self._questions.respond(request)
         arrived_wallclock = self._wallclock()
-        knock = parse_knock(request.method, request.headers, self._me, self._questions.keyring)
-        if isinstance(knock, Refusal):
-            return Reply(knock.status, f"{knock.sentence}\n".encode())
-        member = self._member(knock.asked_by)
+        call = parse_call(request.method, request.target, request.headers, self._me, self._questions.keyring)
+        if isinstance(call, Refusal):
+            return Reply(call.status, f"{call.sentence}\n".encode())
+        member = self._member(call.node if isinstance(call, Reach) else call.asked_by)
         if member is None:
             return STRANGER
         if self._under_way >= MAX_KNOCKS or self._clock() < self._begun_at[0] + 1:
             return TOO_MANY
-        return self._reply(knock, await self._called_back(member.address), arrived_wallclock)
+        return self._reply(call, await self._tried(call, member.address), arrived_wallclock)
 
-    async def _called_back(self, address: str) -> str:
+    async def _tried(self, call: Knock | Reach, address: str) -> Probed:
         self._begun_at.append(self._clock())
         self._under_way += 1
         try:
-            return await call_back(address, self._port, CALL_BACK_SECONDS)
+            if isinstance(call, Reach):
+                return await reach(address, self._port)
+            return await probe(address, self._port, CALL_BACK_SECONDS)
         finally:
             self._under_way -= 1
 
-    def _reply(self, knock: Knock, why: str, arrived_wallclock: float) -> Reply:
-        left_wallclock = max(arrived_wallclock, self._wallclock())  # it may be set back meanwhile
-        knocked = Knocked(not why, why, arrived_wallclock, left_wallclock)
-        body, signature = knock.answer(knocked, self._questions.keyring)
+    def _reply(self, call: Knock | Reach, probed: Probed, arrived_wallclock: float) -> Reply:
+        keyring = self._questions.keyring
+        if isinstance(call, Knock):
+            left_wallclock = max(arrived_wallclock, self._wallclock())  # it may be set back meanwhile
+            taken = probed.contact is Contact.REACHED
+            body, signature = call.answer(Knocked(taken, probed.why, arrived_wallclock, left_wallclock), keyring)
+        elif probed.finding is None:
+            return UNTRIED
+        else:
+            body, signature = call.answer(Reached(probed.finding, probed.why), keyring)
         extra = f"PP-Hostd-Signature: {signature}\r\n".encode() if signature else b""
         return Reply(200, body, b"application/json", extra)

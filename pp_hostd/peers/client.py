@@ -17,7 +17,7 @@ from pp_hostd.kube.outcome import Garbage
 from pp_hostd.model.answer import Answer
 from pp_hostd.model.endpoint import is_address
 from pp_hostd.model.record import Unreadable
-from pp_hostd.peers.knock import PATH, Knock, Knocked, parse_knocked
+from pp_hostd.peers.knock import Call, Knock, Knocked, Reach, Reached, parse_knocked, parse_reached
 from pp_hostd.peers.message import Exchange, Question, parse_reply
 from pp_hostd.peers.signing import Keyring
 
@@ -112,29 +112,39 @@ class Heard:
 
 async def knock_at(peer: Peer, port: int, me: str, keyring: Keyring, *, deadline_seconds: float) -> Heard | Silence:
     """Returns the peer's answer to a knock, or Silence. Ends by the deadline; raises nothing."""
-    if not is_address(peer.address):
-        return Silence(f"{peer.address!a} is not an address")
     knock = Knock(me, peer.name, os.urandom(16).hex())
     sent_wallclock = time.time()
-    try:
-        with Deadline(deadline_seconds):
-            status, headers, body = await exchanged(peer.address, port, PATH, knock.headers(keyring))
-    except (TimedOut, OSError, h11.RemoteProtocolError, Garbage) as error:
-        return Silence(from_exception(error)[1])
+    reply = await _called(peer.address, port, knock, keyring, deadline_seconds)
     received_wallclock = time.time()
-    knocked = parse_knocked(knock, status, headers, body, keyring)
+    if isinstance(reply, Silence):
+        return reply
+    knocked = parse_knocked(knock, *reply, keyring)
     if isinstance(knocked, Unreadable):
         return Silence(str(knocked))
     return Heard(knocked, sent_wallclock, received_wallclock)
 
 
-async def call_back(address: str, port: int, deadline_seconds: float) -> str:
-    """Why nobody takes a connection there; empty if somebody does. Nothing is sent."""
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+async def ask_reach(
+    peer: Peer, port: int, node: str, me: str, keyring: Keyring, *, deadline_seconds: float
+) -> Reached | Silence:
+    """Returns the peer's finding whether it reaches that node, or Silence. Ends by the deadline; raises nothing.
+
+    The peer tries for up to reachability.SILENT_AFTER_SECONDS, and the deadline must leave it more than that.
+    """
+    reach = Reach(me, peer.name, os.urandom(16).hex(), node)
+    reply = await _called(peer.address, port, reach, keyring, deadline_seconds)
+    if isinstance(reply, Silence):
+        return reply
+    reached = parse_reached(reach, *reply, keyring)
+    return Silence(str(reached)) if isinstance(reached, Unreadable) else reached
+
+
+async def _called(address: str, port: int, call: Call, keyring: Keyring, deadline_seconds: float) -> Reply | Silence:
+    if not is_address(address):
+        return Silence(f"{address!a} is not an address")
     try:
-        with Deadline(deadline_seconds), socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as sock:
-            await asyncio.get_running_loop().sock_connect(sock, (address, port))
-    except (TimedOut, OSError) as error:
+        with Deadline(deadline_seconds):
+            return await exchanged(address, port, call.path, call.headers(keyring))
+    except (TimedOut, OSError, h11.RemoteProtocolError, Garbage) as error:
         error.__traceback__ = None  # its frames hold asyncio's future, which holds the error: a cycle
-        return "nobody answered in time" if isinstance(error, TimedOut) else from_exception(error)[1]
-    return ""
+        return Silence(from_exception(error)[1])

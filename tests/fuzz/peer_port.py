@@ -1,7 +1,8 @@
 """`python -m tests.fuzz.peer_port [--inputs N] [--seed S]`: hostile requests and replies, and no crash.
 
 Half of the inputs are requests to the peer port's protocol, whole with parser, questions, reads and answers, on a
-transport in memory; one port wants signatures, one does not. The other half are replies to a peer that asked.
+transport in memory; one port wants signatures, one does not. The other half are replies to a peer that asked, about a
+machine or about a node to reach.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ import sys
 import time
 from collections import Counter
 from random import Random
-from typing import Any
+from typing import Any, Callable
 
-from pp_hostd.agent.peer_server import STRANGER, KnockServer, PeerServer
+from pp_hostd.agent.peer_server import KnockServer, PeerServer
 from pp_hostd.agent.witness import Witness
 from pp_hostd.model.answer import Answer, Health
-from pp_hostd.peers.knock import PATH, Knock
+from pp_hostd.peers.knock import Call, Knock, Reach, Reached, parse_reached
 from pp_hostd.peers.message import SIGNATURE, Exchange, MachineReference, Question, parse_reply
 from pp_hostd.peers.signing import UNSIGNED, Keyring
 from pp_hostd.service.http_port import HEAD_BYTES, HttpPort
@@ -30,6 +31,8 @@ from tests.peers.talk import KEYRING, healthy_read, request
 SOUND = 3000  # more than the nonces that a port remembers
 TURNS = 30
 KNOCK_EVERY = 5
+FINDING_EVERY = 5
+SUSPECT = "suspect-"
 MAX_REPLY_BYTES = 600
 Outcomes = Counter[str]
 
@@ -41,7 +44,7 @@ class Fuzzer:
         self._random = Random(seed)
         self._exchanges = [_exchange(number) for number in range(SOUND)]
         self._answers = [_answer(exchange) for exchange in self._exchanges]
-        self._ports = {keyring: _port(keyring) for keyring in (KEYRING, UNSIGNED)}
+        self._ports = {keyring: _port(keyring, self._looked_up) for keyring in (KEYRING, UNSIGNED)}
         self._requests = {
             keyring: [_request(number, exchange, keyring) for number, exchange in enumerate(self._exchanges)]
             for keyring in self._ports
@@ -50,6 +53,10 @@ class Fuzzer:
         self._trouble: list[dict[str, Any]] = []
         self.outcomes: Outcomes = Counter()
         asyncio.get_running_loop().set_exception_handler(lambda _, context: self._trouble.append(context))
+
+    def _looked_up(self, node: str) -> None:
+        """Nobody is in the roster: whose door is tried is no matter of what a request says."""
+        self.outcomes["reach: heard" if node.startswith(SUSPECT) else "knock: heard"] += 1
 
     async def request(self) -> None:
         keyring = (KEYRING, UNSIGNED)[self._random.randrange(2)]
@@ -76,6 +83,21 @@ class Fuzzer:
             raise
         self.outcomes["reply: " + type(answer).__name__] += 1
 
+    def finding(self) -> None:
+        """A reply to a request to reach a node."""
+        reach = _reach(self._exchanges[self._random.randrange(SOUND)])
+        sound, _ = reach.answer(Reached(self._random.random() < 0.5, "no route to host"), UNSIGNED)
+        body, keyring = mutated(self._random, sound, self._answers), (KEYRING, UNSIGNED)[self._random.randrange(2)]
+        signature = mutated(self._random, reach.answer_signature(body, KEYRING).encode(), [b"0"])
+        try:
+            reached = parse_reached(reach, 200, {SIGNATURE: signature}, body, keyring)
+            if isinstance(reached, Reached):
+                assert json.loads(body)["nonce"] == reach.nonce
+        except BaseException:
+            print(f"the reply was: {body!r}, {signature!r}", file=sys.stderr)
+            raise
+        self.outcomes["finding: " + type(reached).__name__] += 1
+
     def _check(self, keyring: Keyring, said: bytes) -> None:
         assert not self._trouble, self._trouble
         while said:
@@ -85,7 +107,6 @@ class Fuzzer:
             assert head.startswith(b"HTTP/1.1 ") and len(head) + len(body) < MAX_REPLY_BYTES, "it is no short reply"
             status = head[9:12].decode()
             self.outcomes[f"request: {status}"] += 1
-            self.outcomes["knock: heard"] += body == STRANGER.body
             if status == "200" and keyring is KEYRING:
                 assert json.loads(body)["nonce"] in self._nonces, "it answers what nobody signed"
 
@@ -113,12 +134,18 @@ def _exchange(number: int) -> Exchange:
 
 
 def _request(number: int, exchange: Exchange, keyring: Keyring) -> bytes:
-    """A question, or now and then a knock."""
+    """A question, or now and then a knock, or a request to reach a node."""
     if number % KNOCK_EVERY:
         return request(exchange, keyring)
-    lines = Knock(exchange.question.asked_by, "peer", exchange.nonce).headers(keyring)
-    head = [f"GET {PATH} HTTP/1.1".encode(), b"Host: peer", *(b"%b: %b" % line for line in lines)]
+    asked_by = exchange.question.asked_by
+    call: Call = Knock(asked_by, "peer", exchange.nonce) if number % (2 * KNOCK_EVERY) else _reach(exchange)
+    lines = call.headers(keyring)
+    head = [f"GET {call.path} HTTP/1.1".encode(), b"Host: peer", *(b"%b: %b" % line for line in lines)]
     return b"\r\n".join([*head, b"", b""])
+
+
+def _reach(exchange: Exchange) -> Reach:
+    return Reach(exchange.question.asked_by, "peer", exchange.nonce, f"{SUSPECT}{exchange.nonce}")
 
 
 def _answer(exchange: Exchange) -> bytes:
@@ -127,21 +154,22 @@ def _answer(exchange: Exchange) -> bytes:
     return answer.render().encode()
 
 
-def _port(keyring: Keyring) -> HttpPort:
+def _port(keyring: Keyring, member: Callable[[str], None]) -> HttpPort:
     witness = Witness("fuzz")
     witness.listed()
     questions = PeerServer(
         "peer", keyring, witness, healthy_read, time.monotonic, read_seconds=1.5, machines="openshift"
     )
-    # Nobody is in the roster: who is called back is no matter of what a request says.
-    return HttpPort(KnockServer("peer", questions, lambda _: None, 9478, time.monotonic, time.time).respond)
+    return HttpPort(KnockServer("peer", questions, member, 9478, time.monotonic, time.time).respond)
 
 
 async def fuzz(inputs: int, seed: int) -> Outcomes:
     """The outcome of so many inputs."""
     fuzzer = Fuzzer(seed)
     for number in range(inputs):
-        if number % 2:
+        if number % (2 * FINDING_EVERY) == 1:
+            fuzzer.finding()
+        elif number % 2:
             fuzzer.reply()
         else:
             await fuzzer.request()

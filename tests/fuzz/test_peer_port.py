@@ -9,8 +9,9 @@ async def test_hostile_input_crashes_nothing_and_reaches_every_outcome() -> None
     outcomes = await fuzz(20_000, seed=1)
     for status in (200, 400, 403, 404, 405, 409, 413, 421, 431):
         assert outcomes[f"request: {status}"], status
-    assert outcomes["knock: heard"]
+    assert outcomes["knock: heard"] and outcomes["reach: heard"]
     assert outcomes["reply: Answer"] and outcomes["reply: Unreadable"]
+    assert outcomes["finding: Reached"] and outcomes["finding: Unreadable"]
 
 
 async def test_a_seed_gives_the_same_inputs_again() -> None:

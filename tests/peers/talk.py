@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import socket
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 from pp_hostd.agent.peer_server import PeerServer, Read
@@ -97,3 +98,33 @@ async def one_reply(reader: asyncio.StreamReader) -> tuple[int, bytes]:
     head = await reader.readuntil(b"\r\n\r\n")
     length = int(head.partition(b"Content-Length: ")[2].partition(b"\r\n")[0])
     return int(head.split(b" ")[1]), await reader.readexactly(length)
+
+
+FILLING = 4
+"""More connections than an accept queue of the least length takes."""
+
+
+@contextmanager
+def silent_port(address: str = "127.0.0.1") -> Iterator[int]:
+    """A port whose accept queue is full for good: the kernel drops whatever connection is tried next."""
+    with socket.socket() as listener:
+        listener.bind((address, 0))
+        listener.listen(0)
+        number = listener.getsockname()[1]
+        filling = [socket.socket() for _ in range(FILLING)]
+        try:
+            for each in filling:
+                each.setblocking(False)
+                each.connect_ex((address, number))
+            yield number
+        finally:
+            for each in filling:
+                each.close()
+
+
+@contextmanager
+def refusing_port(address: str = "127.0.0.1") -> Iterator[int]:
+    """A port that is taken and where nobody listens: the kernel refuses connections."""
+    with socket.socket() as bound:
+        bound.bind((address, 0))
+        yield bound.getsockname()[1]

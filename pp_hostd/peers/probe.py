@@ -1,0 +1,94 @@
+"""Trying whether a host is there: a connection to its peer port that is closed at once. Nothing is sent."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import errno
+import socket
+
+from pp_hostd.frozen import frozen
+from pp_hostd.kube.connection import from_exception
+from pp_hostd.kube.deadline import Deadline, TimedOut
+from pp_hostd.model.endpoint import is_address
+from pp_hostd.model.reachability import ATTEMPT_GAP_SECONDS, ATTEMPT_SECONDS, ATTEMPTS, Finding
+
+_REFUSED = (errno.ECONNREFUSED, errno.ECONNRESET)
+_SILENT = (errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN, errno.ENONET)
+
+
+class Contact(enum.Enum):
+    """The outcome of a probe, as metrics name it."""
+
+    REACHED = "reached"
+    """The host took the connection."""
+    REFUSED = "refused"
+    """The host's kernel refused the connection: the host is up, and its agent does not listen."""
+    SILENT = "silent"
+    UNTRIED = "untried"
+    """The probe failed on this host itself, which lacks sockets or ports, for example. It says nothing about the
+    other."""
+
+
+@frozen
+class Probed:
+    """The outcome of a probe; `why` says why nobody took the connection, and is empty if somebody did."""
+
+    contact: Contact
+    why: str = ""
+
+    @property
+    def finding(self) -> Finding:
+        """Whether the host was reached; None if that was not found out."""
+        if self.contact is Contact.UNTRIED:
+            return None
+        return self.contact is not Contact.SILENT
+
+
+async def probe(address: str, port: int, deadline_seconds: float = ATTEMPT_SECONDS) -> Probed:
+    """Opens one connection and closes it. Ends by the deadline; raises nothing."""
+    if not is_address(address):  # asyncio would look a name up, in a thread and without a deadline
+        return Probed(Contact.UNTRIED, f"{address!a} is not an address")
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with Deadline(deadline_seconds), socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as sock:
+            await asyncio.get_running_loop().sock_connect(sock, (address, port))
+    except (TimedOut, OSError) as error:
+        error.__traceback__ = None  # its frames hold asyncio's future, which holds the error: a cycle
+        return _failed(error)
+    return Probed(Contact.REACHED)
+
+
+def _failed(error: TimedOut | OSError) -> Probed:
+    if isinstance(error, TimedOut):
+        return Probed(Contact.SILENT, "nobody answered in time")
+    number, why = error.errno, from_exception(error)[1]
+    if number in _REFUSED:
+        return Probed(Contact.REFUSED, why)
+    return Probed(Contact.SILENT if number in _SILENT else Contact.UNTRIED, why)
+
+
+async def reach(address: str, port: int, *, attempts: int = ATTEMPTS) -> Probed:
+    """Probes the host so often, a moment apart, until one probe reaches it. It is silent if all of them met silence.
+
+    Ends SILENT_AFTER_SECONDS later at the latest; raises nothing.
+    """
+    waiting = {asyncio.ensure_future(_later(address, port, number)) for number in range(attempts)}
+    missed: list[Probed] = []
+    try:
+        while waiting:
+            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for probed in (task.result() for task in done):
+                if probed.finding:
+                    return probed
+                missed.append(probed)
+    finally:
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+    return next((each for each in missed if each.contact is Contact.UNTRIED), missed[-1])
+
+
+async def _later(address: str, port: int, number: int) -> Probed:
+    await asyncio.sleep(number * ATTEMPT_GAP_SECONDS)
+    return await probe(address, port)
