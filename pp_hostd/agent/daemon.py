@@ -31,6 +31,7 @@ from pp_hostd.agent.effective_settings import EffectiveSettings, at_start, reloa
 from pp_hostd.agent.orders import Orders
 from pp_hostd.agent.peer_server import KnockServer, PeerServer
 from pp_hostd.agent.plan import Reopening, next_reopening
+from pp_hostd.agent.prober import Prober
 from pp_hostd.agent.report import Extras, Report, report
 from pp_hostd.agent.rosters import Rosters
 from pp_hostd.agent.sense.boot import RECORD, Shutdown, boot_id, ordered_shutdown, runtime_watchdog, shutdown_jobs
@@ -159,6 +160,8 @@ class Daemon:
         )
         read, read_seconds = self._cluster.read_for_peer, peer_read_seconds(settings)
         self._peers = PeerServer(node, keyring, self._witness, read, clock, read_seconds, settings.api.machines)
+        post = self._cluster.post_suspicion
+        self._prober = Prober(node, self.senses, self.driver, post, clock, self._complain)
 
     async def run(self) -> int:
         """Until a signal ends it: 0 when it left no promise behind, or a successor to keep it."""
@@ -343,6 +346,7 @@ class Daemon:
         peers, agent = self.driver.settings.peers, self.driver.settings.agent
         knocks = KnockServer(agent.node_name, self._peers, self._member, peers.port, clock, time.time)
         yield self._peers.read_remembered_again()
+        yield self._prober.run()
         port = HttpPort(knocks.respond)
         yield serve("the peer port", partial(port.listen, peers.address, peers.port), port.close, self._complain)
         if agent.metrics_port:
@@ -354,15 +358,14 @@ class Daemon:
         yield serve("the control socket", control.listen, control.close, self._complain)
 
     def _member(self, name: str) -> Member | None:
-        rosters = self.senses.current_rosters
-        electorate = None if rosters.newest is None else rosters.electorate(rosters.newest.version)
-        return None if electorate is None else electorate.member(name)
+        return self.senses.current_rosters.newest_member(name)
 
     def _complain(self, sentence: str) -> None:
         self._journal.say(Message.TROUBLE, sentence, Priority.ERROR)
 
     def _metrics(self) -> Iterator[Metric]:
-        return chain(self._verdict_report.metrics(), self._cluster.metrics(), self._peers.metrics())
+        parts = self._verdict_report, self._cluster, self._peers, self._prober
+        return chain.from_iterable(part.metrics() for part in parts)
 
     def _save_report(self, verdict: Verdict) -> None:
         self._files.save_report(self._report(verdict))
@@ -371,13 +374,15 @@ class Daemon:
         driver, verdict = self.driver, verdict or self._verdict_report.verdict
         if verdict is None:
             raise UserError("the daemon has just started, and has not judged yet", "Ask again in a moment.")
-        found = (self._not_in_force, *self._troubles, *self._cluster.troubles(), *self._actuators.troubles.values())
+        parts = self._cluster.troubles(), self._actuators.troubles.values(), [self._prober.trouble]
+        found = (self._not_in_force, *self._troubles, *chain.from_iterable(parts))
         extras = Extras(
             waiting_for=driver.waiting_for,
             answers=tuple(self.senses.answers),
             troubles=tuple(dict.fromkeys(filter(None, found))),
             last_boot=self._actuators.last_boot,
             certificate_ends=self._cluster.certificate_ends,
+            suspects=self._prober.suspects,
         )
         return report(
             driver.settings, self.senses.host_context(), driver.commitments, driver.memory, verdict, extras, clock()

@@ -30,13 +30,15 @@ Report = dict[str, Any]
 @frozen
 class Extras:
     """The facts that the daemon adds to a report: what the plan waits for, what peers said last (the newest last),
-    troubles such as memory that could not be locked, why the last boot ended, and when the client certificate ends."""
+    troubles such as memory that could not be locked, why the last boot ended, when the client certificate ends, and
+    which hosts are silent to this one."""
 
     waiting_for: str = ""
     answers: Sequence[PeerAnswered] = ()
     troubles: tuple[str, ...] = ()
     last_boot: str = ""
     certificate_ends: str = ""
+    suspects: tuple[str, ...] = ()
 
 
 def report(
@@ -86,6 +88,7 @@ def report(
         ),
         "last_boot": extras.last_boot,
         "certificate_ends": extras.certificate_ends or None,
+        "suspects": list(extras.suspects),
         "settings": {
             "self_timeout_seconds": settings.agent.self_timeout_seconds,
             "read_interval_seconds": settings.api.read_interval_seconds,

@@ -39,6 +39,11 @@ class Rosters(Mapping[int, "tuple[str, ...]"]):
         members = (next(filter(None, (each.member(name) for each in electorates)), None) for name in names)
         return [member for member in members if member is not None]
 
+    def newest_member(self, name: str) -> Member | None:
+        """The node of that name, if the newest roster lists it."""
+        electorate = None if self.newest is None else self.electorate(self.newest.version)
+        return None if electorate is None else electorate.member(name)
+
     def machine_key(self, node: str) -> str:
         """How peers know the machine of this node. By the roster, not by what this run of the agent has read: the run
         may have begun without the API."""

@@ -33,6 +33,8 @@ DETACHED_HOST = "baremetalhost.metal3.io/detached"
 
 # On the Node.
 AGENT = PREFIX + "agent"
+SUSPECTS = PREFIX + "suspects"
+"""The hosts that this Node's agent can't reach."""
 FREEING = PREFIX + "freeing"
 FREED = PREFIX + "freed"
 REQUESTED_AGAIN = PREFIX + "requested-again"

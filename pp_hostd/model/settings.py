@@ -139,7 +139,7 @@ class Agent:
         "enforce",
         allowed=Choice(("enforce", "dry-run")),
         consequence="A dry run judges and reports. It touches neither watchdog nor host, and on the Node it withdraws "
-        "only a promise that an earlier run left.",
+        "only a promise, and removes suspects, that an earlier run left.",
     )
     gate: str = setting(
         "auto",
@@ -155,6 +155,12 @@ class Agent:
         consequence="Whether a node is armed in a cluster of two. If true, the other node is the only peer: a host "
         "that reaches neither API nor peer resets itself, so each reboot of a node that runs the only API "
         "server resets the other one. If false, the leader can free neither node's workloads.",
+    )
+    probe: bool = setting(
+        True,
+        allowed=Flag(),
+        consequence="This host probes three others, and names on its Node those that are silent: the leader can try "
+        "them within seconds. If false, it sends no probes and names nobody.",
     )
     kubelet_unit: str = setting(
         "kubelet.service",

@@ -8,6 +8,7 @@ from typing import Callable
 
 from tests.bench import (
     agent,
+    detection,
     guest_start,
     latency,
     leader,
@@ -31,6 +32,7 @@ BENCHES: dict[str, Callable[[], Iterable[Figure]]] = {
     "watch": watching.watch_memory,
     "observer": observing.observer_memory,
     "plan": planning.plan_speed,
+    "detection": detection.detection,
     "simulate": simulating.schedules_per_minute,
     "leader": leader.idle_costs,
     "peers": peer_port.peer_port,

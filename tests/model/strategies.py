@@ -16,6 +16,7 @@ from pp_hostd.model.control import MOST_GRANTED, Grant, Maintenance, Pause
 from pp_hostd.model.keys import is_ours
 from pp_hostd.model.promise import Armed, Committed, GateClosed, GateKind, WatchdogKind, Withdrawn
 from pp_hostd.model.roster import Member, Roster
+from pp_hostd.model.suspicion import MAX_SUSPECTS, Suspicion
 from tests.harness.examples import tries
 
 # The machine may be busy: an example that takes long is no failure.
@@ -70,6 +71,7 @@ maintenances = st.builds(Maintenance, prose, moments, prose, moments)
 grants = st.builds(Grant, prose, moments, st.integers(1, MOST_GRANTED))
 beginnings = st.builds(Beginning, names, st.integers(0, 2**33))
 budgets = st.lists(beginnings, max_size=5).map(lambda listed: Budget(tuple(listed)))
+suspicions = st.sets(names, min_size=1, max_size=MAX_SUSPECTS).map(lambda drawn: Suspicion(tuple(sorted(drawn))))
 
 scalars = st.one_of(
     st.none(),

@@ -16,6 +16,7 @@ from pp_hostd.model.control import parse_control
 from pp_hostd.model.promise import parse_agent_record
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import parse_roster
+from pp_hostd.model.suspicion import parse_suspicion
 from tests.model import strategies as draw
 
 RECORDS: dict[str, tuple[Callable[[object], Any], st.SearchStrategy[Any]]] = {
@@ -27,6 +28,7 @@ RECORDS: dict[str, tuple[Callable[[object], Any], st.SearchStrategy[Any]]] = {
     "maintenance": (lambda text: parse_control({"maintenance": text}).maintenance, draw.maintenances),
     "grant": (lambda text: parse_control({"more-resets": text}).grant, draw.grants),
     "budget": (parse_budget, draw.budgets),
+    "suspicion": (parse_suspicion, draw.suspicions),
 }
 every_record = pytest.mark.parametrize("kind", RECORDS)
 

@@ -43,6 +43,7 @@ def _rows(report: Report) -> list[tuple[str, str]]:
         ("reads", _reads(report["reads"])),
         ("inquiry", _inquiry(report["inquiry"])),
         ("certificate", f"ends at {report['certificate_ends']}" if report.get("certificate_ends") else ""),
+        ("suspects", ", ".join(report.get("suspects", ()))),
         ("next", _next(report["next"])),
         ("maintenance", maintenance_text(report["maintenance"])),
         ("waits for", report["waiting_for"]),

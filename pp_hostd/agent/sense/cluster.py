@@ -11,7 +11,7 @@ from typing import Callable
 
 from pp_hostd.agent.act.aside import aside
 from pp_hostd.agent.rosters import Rosters
-from pp_hostd.agent.sense.api import MachineReader, OwnMachine, commit, read_node, store
+from pp_hostd.agent.sense.api import MachineReader, OwnMachine, commit, post_suspicion, read_node, store
 from pp_hostd.agent.sense.watches import CondemnedWatch, RosterWatch
 from pp_hostd.agent.senses import AgentSenses
 from pp_hostd.agent.witness import ReadOutcome, Unread
@@ -32,6 +32,7 @@ from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Roster
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.step import Written
+from pp_hostd.model.suspicion import Suspicion
 from pp_hostd.peers.message import MachineReference
 from pp_hostd.service.expiry import ExpiryNotice
 from pp_hostd.service.journal import Journal, Message, Priority
@@ -147,6 +148,11 @@ class ClusterAccess:
         if client is None:
             return StoreEnded(record, node.resource_version, Written.NOT_DONE, self._clock(), sentence=self.trouble)
         return await store(client, node, record, self._clock)
+
+    async def post_suspicion(self, wanted: Suspicion | None) -> str:
+        """Has this suspicion stand on the host's Node, or none. Returns why that failed; empty if it did not."""
+        client = self._connected()
+        return self.trouble if client is None else await post_suspicion(client, self._node, wanted)
 
     async def commit(self, record: Committed) -> None:
         """Rule 7's record, if there is time for it."""

@@ -1,4 +1,4 @@
-"""The marks of pp-hostd on Nodes: a node's credential changes its own promise and no other mark, however it tries.
+"""The marks of pp-hostd on Nodes: a node's credential changes its own promise and suspects, and no other mark.
 
 Each attempt is made twice: by an agent with the rights that `install` gives, and by a node with all rights that there
 are and no NodeRestriction, which only the policy can stop.
@@ -24,12 +24,14 @@ from pp_hostd.model.keys import (
     FREEING,
     OUT_OF_SERVICE,
     PAUSED_NODE,
+    SUSPECTS,
 )
 from tests.leader.access.attempts import Attempt, World
 from tests.leader.access.people import LEADER, agent, almighty
 
 ANNOTATIONS = [
     AGENT,
+    SUSPECTS,
     FREEING,
     FREED,
     CORDONED,
@@ -98,12 +100,13 @@ def nodes(world: World) -> None:
     )
 
 
-def is_own_promise(attempt: Attempt, who: str) -> bool:
-    return attempt.name == who and attempt.body.get("metadata", {}).get("annotations", {}).keys() == {AGENT}
+def is_of_the_agent(attempt: Attempt, who: str) -> bool:
+    changed = attempt.body.get("metadata", {}).get("annotations", {}).keys()
+    return attempt.name == who and changed in ({AGENT}, {SUSPECTS})
 
 
 REFUSED = [
-    (attempt, who) for attempt, who in itertools.product(ATTEMPTS, (BARE, MARKED)) if not is_own_promise(attempt, who)
+    (attempt, who) for attempt, who in itertools.product(ATTEMPTS, (BARE, MARKED)) if not is_of_the_agent(attempt, who)
 ]
 
 
@@ -120,15 +123,16 @@ def test_no_node_changes_marks_on_its_own_node_or_on_another(world: World, attem
 @pytest.mark.parametrize("who", [BARE, MARKED])
 @pytest.mark.parametrize("verb", ["patch", "update"])
 @pytest.mark.parametrize("subresource", [None, "status"])
+@pytest.mark.parametrize("key", [AGENT, SUSPECTS])
 @pytest.mark.parametrize("value", ["a promise", None])
-def test_every_node_changes_its_own_promise(
-    world: World, verb: str, subresource: str | None, who: str, value: str | None
+def test_every_node_changes_its_own_promise_and_suspects(
+    world: World, verb: str, subresource: str | None, who: str, key: str, value: str | None
 ) -> None:
-    attempt = Attempt(verb, NODES, who, annotation(AGENT, value), subresource=subresource)
+    attempt = Attempt(verb, NODES, who, annotation(key, value), subresource=subresource)
     for credential in (agent(who), almighty(who)):
         reply = world.make(attempt, credential, dry=True)
         assert reply.status_code == 200
-        assert reply.json()["metadata"].get("annotations", {}).get(AGENT) == value
+        assert reply.json()["metadata"].get("annotations", {}).get(key) == value
 
 
 def test_a_promise_is_really_stored_by_the_agent_of_a_node(world: World) -> None:
@@ -139,11 +143,9 @@ def test_a_promise_is_really_stored_by_the_agent_of_a_node(world: World) -> None
 
 @pytest.mark.parametrize("change", FRESH, ids=str)
 @pytest.mark.parametrize("name", ["fresh", "anothers"])
-def test_a_node_made_afresh_bears_no_marks_but_the_promise_of_its_own_agent(
-    world: World, change: Json, name: str
-) -> None:
+def test_a_node_made_afresh_bears_no_marks_but_those_of_its_own_agent(world: World, change: Json, name: str) -> None:
     attempt = Attempt("create", NODES, name, {**change, "metadata": {**change.get("metadata", {}), "name": name}})
-    allowed = is_own_promise(attempt, "fresh")
+    allowed = is_of_the_agent(attempt, "fresh")
     assert world.make(attempt, agent("fresh"), dry=True).status_code == (201 if allowed else 403)
     reply = world.make(attempt, almighty("fresh"), dry=True)
     assert reply.status_code == (201 if allowed else 403)
