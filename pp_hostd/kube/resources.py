@@ -70,6 +70,7 @@ def template_of(kind: Resource) -> Resource:
     return replace(kind, kind=template, plural=f"{template.lower()}s")
 
 
+POISON_PILL_REMEDIATION_TEMPLATES = template_of(POISON_PILL_REMEDIATIONS)
 REMEDIATIONS = {
     "PoisonPillRemediation": (POISON_PILL_REMEDIATIONS,),
     "Metal3Remediation": (replace(METAL3_REMEDIATIONS, version="v1beta2"), METAL3_REMEDIATIONS),

@@ -18,7 +18,7 @@ from pp_hostd.kube.resources import (
     CAPI_MACHINES,
     NAMESPACES,
     NODES,
-    POISON_PILL_REMEDIATIONS,
+    POISON_PILL_REMEDIATION_TEMPLATES,
     Resource,
     template_of,
 )
@@ -38,7 +38,7 @@ MACHINES, CLUSTERS, HEALTH_CHECKS = (
 MACHINE_SETS = replace(MACHINES, kind="MachineSet", plural="machinesets")
 BED_CLUSTERS = Resource(INFRASTRUCTURE, "v1", "BedCluster", "bedclusters")
 BED_MACHINES = Resource(INFRASTRUCTURE, "v1", "BedMachine", "bedmachines")
-TEMPLATES = template_of(POISON_PILL_REMEDIATIONS)
+TEMPLATES = POISON_PILL_REMEDIATION_TEMPLATES
 CLUSTER = "bed"
 OF_CLUSTER = {CLUSTER_NAME: CLUSTER}
 CONTROL_PLANE = "worker-1"
