@@ -94,7 +94,7 @@ def _powered(schedule: Schedule, day: Day, theme: str) -> Schedule:
 def _by_objects(schedule: Schedule, chance: random.Random) -> Schedule:
     """The same day, on which a health check makes remediation objects in place of annotations."""
     cluster = schedule.cluster
-    if cluster.machines_are_nodes or chance.random() >= DAYS_BY_OBJECTS:
+    if chance.random() >= DAYS_BY_OBJECTS:
         return schedule
     kind = METAL3 if cluster.power_cycles else POISON_PILL
     return replace(schedule, cluster=replace(cluster, requested_by=kind.name))

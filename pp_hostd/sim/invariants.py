@@ -39,6 +39,8 @@ class Invariants:
         self._remediated: set[str] = set()
         self._uncounted: set[str] = set()
         """Nodes whose remediation began before an etcd restore took the count of it away."""
+        self._attempts: dict[tuple[str, int], str] = {}
+        """By uid and retries of a remediation object: the uid of the Node that was freed for it."""
         world.on_freed = self._freed
         world.on_leader_sends = self._leader_sends
         world.on_decided = self._decided
@@ -68,6 +70,21 @@ class Invariants:
         if host is not None and not host.powered and node in self._off_for:
             self._cycled[node] = self._off_for[node], self._world.time.now
         self._remediation(node)
+        self._attempt(node)
+
+    def _attempt(self, node: str) -> None:
+        """No attempt of a remediation object deletes the Node that came after the one that it was made for. (A person
+        who puts a condemnation back has the next Node deleted.)"""
+        checks, api = self._world.people.health_check, self._world.api
+        found = None if checks is None else checks.object(node)
+        if found is None or not api.cluster.machines_are_nodes or self._world.people.put_back[node]:
+            return
+        if api.exists(NODES, "", node):  # it stays: only its workloads go
+            return
+        uid = api.past(NODES, "", node)[-1]["metadata"]["uid"]
+        attempt = found["metadata"]["uid"], found.get("status", {}).get("retryCount", 0)
+        if self._attempts.setdefault(attempt, uid) != uid:
+            raise Violation("one reset per request", f"Node {node} is deleted again for one and the same attempt")
 
     def _remediation(self, node: str) -> None:
         """Rule 15. On no day remediations are an hour apart."""
@@ -97,6 +114,7 @@ class Invariants:
         """The leaders' count is what it was when etcd was saved: what began since is finished, and not in it."""
         self._remediated.clear()
         self._cycled.clear()
+        self._attempts.clear()
         self._uncounted.update(filter(self._ids, self._world.names))
 
     def _decided(self, node: str, decision: Decision, uid: str) -> None:

@@ -24,8 +24,13 @@ MOST_PATIENCE_SECONDS = 40.0
 SPEC = {"retryLimit": 1, "timeoutSeconds": 30}
 
 
+CHECK = {"apiVersion": "remediation.medik8s.io/v1alpha1", "kind": "NodeHealthCheck", "name": "all", "uid": "all"}
+"""The owner of objects that name a Node."""
+
+
 class HealthCheck:
-    """In a cluster whose requests are objects. It deletes none that is younger than its patience."""
+    """In a cluster whose requests are objects. It deletes none that is younger than its patience, save one whose
+    Machine is gone or, as medik8s does where Nodes stand for themselves, whose Node is missing."""
 
     def __init__(self, api: Api, time: Time, chance: random.Random, note: Callable[[str, str], None]) -> None:
         self._api, self._time, self._chance, self._note = api, time, chance, note
@@ -34,14 +39,19 @@ class HealthCheck:
     def request(self, name: str) -> None:
         if not self._api.exists(*self._api.cluster.place(name)) or self.object(name) is not None:
             return
-        machine = self._api.found(as_it_is, *self._api.cluster.place(name))
-        owner = {key: machine[key] for key in ("apiVersion", "kind")}
-        owner.update({key: machine["metadata"][key] for key in ("name", "uid")})
+        owner = self._owner(name)
         body = {"metadata": {"name": name, "ownerReferences": [owner]}, "spec": SPEC}
         self._api.create(self._kind, MACHINES_IN, body)
         self._note("MHC", f"makes an object for {name}")
         until_at = self._time.now + MOST_PATIENCE_SECONDS * self._chance.random()
         self._time.after(LOOK_SECONDS, partial(self._look, name, owner["uid"], until_at))
+
+    def _owner(self, name: str) -> Json:
+        if self._api.cluster.machines_are_nodes:
+            return dict(CHECK)
+        machine = self._api.found(as_it_is, *self._api.cluster.place(name))
+        owner = {key: machine[key] for key in ("apiVersion", "kind")}
+        return {**owner, **{key: machine["metadata"][key] for key in ("name", "uid")}}
 
     def withdraw(self, name: str) -> None:
         found = self.object(name)
@@ -56,8 +66,9 @@ class HealthCheck:
     def _look(self, name: str, uid: str, until_at: float) -> None:
         if self.object(name) is None:
             return
-        place = self._api.cluster.place(name)
-        owned = self._api.exists(*place) and machine_of(self._api, name).uid == uid
+        cluster = self._api.cluster
+        found = self._api.exists(*cluster.place(name))
+        owned = found and (cluster.machines_are_nodes or machine_of(self._api, name).uid == uid)
         if not owned or (self._time.now >= until_at and self._is_healthy(name)):
             self.withdraw(name)
         self._time.after(LOOK_SECONDS, partial(self._look, name, uid, until_at))
