@@ -7,16 +7,25 @@ from typing import Any
 
 import pytest
 
-from pp_hostd.kube.resources import POISON_PILL_REMEDIATIONS
+from pp_hostd.kube.resources import NODES, POISON_PILL_REMEDIATIONS
 from tests.harness.bed.contents import MACHINE_NAMESPACE
 from tests.harness.bed.host import Host
 from tests.harness.cluster import Cluster
 from tests.harness.embedded import EmbeddedCluster
 from tests.harness.eventually import eventually
+from tests.leader.external.medik8s import remediation_of
 from tests.scenarios.leading import LeaderStage
 
 KIND = POISON_PILL_REMEDIATIONS
 OBJECTS: dict[str, Any] = {"machines": "openshift", "remediations__poison_pill": True}
+BY_NODES = {**OBJECTS, "machines": "node"}
+"""As medik8s makes them where Nodes stand for themselves."""
+TEMPLATE = {
+    "apiVersion": KIND.api_version,
+    "kind": f"{KIND.kind}Template",
+    "metadata": {"name": "reset", "namespace": MACHINE_NAMESPACE},
+    "spec": {"template": {"spec": {"retryLimit": 0}}},
+}
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +41,28 @@ def real_objects(real_cluster: Cluster) -> Iterator[LeaderStage]:
         yield stage
 
 
-@pytest.fixture(params=["embedded", "real"])
+@pytest.fixture(scope="module")
+def embedded_nodes() -> Iterator[LeaderStage]:
+    with EmbeddedCluster.start() as cluster, LeaderStage.on(cluster, **BY_NODES) as stage:
+        yield stage
+
+
+@pytest.fixture(scope="module")
+def real_nodes(real_cluster: Cluster) -> Iterator[LeaderStage]:
+    with LeaderStage.on(real_cluster, **BY_NODES) as stage:
+        yield stage
+
+
+@pytest.fixture(params=["embedded_objects", "real_objects", "embedded_nodes", "real_nodes"])
 def stage(request: pytest.FixtureRequest) -> LeaderStage:
-    chosen: LeaderStage = request.getfixturevalue(f"{request.param}_objects")
+    chosen: LeaderStage = request.getfixturevalue(request.param)
     return chosen
 
 
 def make(stage: LeaderStage, host: Host) -> None:
+    if stage.contents.machines is NODES:
+        stage.contents.create(KIND, remediation_of(host.name, TEMPLATE), MACHINE_NAMESPACE)
+        return
     machine = stage.contents.machine(host.name)
     owner = {"apiVersion": machine["apiVersion"], "kind": "Machine", "name": host.name}
     metadata = {"name": host.name, "ownerReferences": [{**owner, "uid": machine["metadata"]["uid"]}]}

@@ -198,7 +198,7 @@ class Contents:
 
     def _grant(self) -> None:
         """Applies all that `pp-leader install` grants and guards, and nothing more."""
-        flows = () if self.machines is NODES else REGISTRY.flows
+        flows = [each.name for each in REGISTRY.all if self.machines is not NODES or not each.needs_machines]
         for manifest in manifests(self._machines_setting, AgentsUse.CERTIFICATE, flows):
             metadata = manifest["metadata"]
             path = KINDS[manifest["kind"]].path(metadata.get("namespace"), metadata["name"])
