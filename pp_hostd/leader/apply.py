@@ -27,11 +27,14 @@ from pp_hostd.leader.steps.port import (
     acknowledgement,
     outcome_of,
 )
+from pp_hostd.model.reachability import SILENT_AFTER_SECONDS, Finding
 from pp_hostd.model.roster import Member
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.step import Written
-from pp_hostd.peers.client import Silence, ask
+from pp_hostd.peers.client import Silence, ask, ask_reach
+from pp_hostd.peers.knock import Reached
 from pp_hostd.peers.message import MachineReference, Question
+from pp_hostd.peers.probe import reach
 from pp_hostd.peers.signing import Keyring
 from pp_hostd.service.listening import end
 
@@ -117,6 +120,7 @@ class Apply:
                 within=_within,
                 sleep=asyncio.sleep,
                 ask_peers=self._ask_peers,
+                try_host=self._try_host,
                 hand_over=hand_over,
                 tell=tell,
             )
@@ -163,6 +167,21 @@ class Apply:
     async def _ask_peers(self, node: str, machine_key: str, uid: str, peers: tuple[Member, ...]) -> None:
         asking = Asking(node, self._own_node, self._settings, self.keyring, self._clock, self._tell, self._questions)
         await asking.ask(machine_key, uid, peers)
+
+    async def _try_host(self, host: Member, others: tuple[Member, ...]) -> tuple[Finding, tuple[Finding, ...]]:
+        port, deadline = self._settings.peers.port, SILENT_AFTER_SECONDS + REPORT_SECONDS
+
+        async def report(other: Member) -> Finding:
+            told = await ask_reach(other, port, host.name, self._own_node, self.keyring, deadline_seconds=deadline)
+            return told.reached if isinstance(told, Reached) else None
+
+        async with self._questions:
+            own, theirs = await asyncio.gather(reach(host.address, port), asyncio.gather(*map(report, others)))
+        return own.finding, tuple(theirs)
+
+
+REPORT_SECONDS = 1.0
+"""A host that tries another for the leader has that long to report, beside the time that it tries."""
 
 
 async def _within(seconds: float, exchange: Exchange) -> Json | None:

@@ -198,6 +198,10 @@ class Requester(ABC):
         """Yields the next action for each of its own objects, and its memory. `next_actions` are the machines'."""
         yield from ()
 
+    def after_news(self, memory: NodeMemory, news: list[StepNews]) -> NodeMemory:
+        """Returns the memory after news of its own steps, which are all of one type."""
+        return memory
+
     def about(self, observed: Observed, next_action: NextAction) -> Iterator[tuple[Resource, str, str, str]]:
         """The object of its own that Events about this action name: its kind, namespace, name and uid."""
         yield from ()

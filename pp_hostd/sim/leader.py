@@ -27,6 +27,7 @@ from pp_hostd.model.lease import (
     parse_lease,
 )
 from pp_hostd.model.observed import Observed
+from pp_hostd.model.reachability import SILENT_AFTER_SECONDS, Finding
 from pp_hostd.model.roster import Member
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.step import Written
@@ -37,6 +38,9 @@ from pp_hostd.sim.leader_port import LOOK_SECONDS, Asking, Freed, SimulatedApi
 from pp_hostd.sim.stream import Stream
 from pp_hostd.sim.time import Clock
 
+Reaches = Callable[[str, str], bool]
+"""Whether one host gets an answer from the kernel of another."""
+
 
 class Leadership(Protocol):
     """All that a term needs of its leader."""
@@ -44,6 +48,7 @@ class Leadership(Protocol):
     settings: Settings
     client: Client
     ask_peer: AskPeer
+    reaches: Reaches
     frees: Callable[[str, Freed], None]
     sends: Callable[[], None]
     told: dict[str, str]
@@ -145,6 +150,8 @@ class LeaderTerm:
 
     def show(self, next_actions: tuple[NextAction, ...]) -> None:
         for next_action in next_actions:
+            if next_action.quiet:
+                continue
             if self._told.get(next_action.node) != next_action.sentence:
                 self._told[next_action.node] = self._leader.told[next_action.node] = next_action.sentence
                 self._leader.note(self._leader.host, f"{next_action.node}: {next_action.sentence}")
@@ -188,6 +195,7 @@ class LeaderTerm:
             within=self._within,
             sleep=self._sleep,
             ask_peers=self._ask_peers,
+            try_host=self._try_host,
             hand_over=self._hand_over,
             tell=self._tell,
         )
@@ -206,6 +214,13 @@ class LeaderTerm:
         )
         await Started(ask)
 
+    async def _try_host(self, host: Member, others: tuple[Member, ...]) -> tuple[Finding, tuple[Finding, ...]]:
+        await self._sleep(SILENT_AFTER_SECONDS)
+        own, reaches = self._leader.host, self._leader.reaches
+        return reaches(own, host.name), tuple(
+            reaches(each.name, host.name) if reaches(own, each.name) else None for each in others
+        )
+
     async def _hand_over(self) -> None:
         self._leader.resign()
 
@@ -220,6 +235,7 @@ class Leader:
         host: Host,
         client: Client,
         ask_peer: AskPeer,
+        reaches: Reaches,
         identity: str,
         frees: Callable[[str, Freed], None],
         sends: Callable[[], None],
@@ -227,7 +243,7 @@ class Leader:
         note: Callable[[str, str], None],
     ) -> None:
         self.settings, self.client, self.ask_peer, self.frees, self.note = settings, client, ask_peer, frees, note
-        self.sends, self.told = sends, told
+        self.sends, self.told, self.reaches = sends, told, reaches
         self.clock, self.host, self._on = client.process.clock, client.host, host
         self.candidacy = Candidacy(identity, settings.leader.lease_seconds)
         self._dice = random.Random(identity)

@@ -159,6 +159,7 @@ class World:
             host,
             client,
             ask,
+            self._reaches,
             identity,
             self._frees,
             lambda: self.on_leader_sends(identity),
@@ -255,6 +256,11 @@ class World:
 
         asker = self._asker(source, question)
         self.network.send(source, peer, arrive)
+
+    def _reaches(self, source: str, target: str) -> bool:
+        """A kernel answers, whatever its agent does."""
+        powered = self.hosts[source].boot is not None and self.hosts[target].boot is not None
+        return powered and not self.network.cut.intersection(((source, target), (target, source)))
 
     def _asker(self, source: str, question: Question) -> Process:
         own = question.about.machine_key == self.api.cluster.machine_key(source)

@@ -21,6 +21,7 @@ from pp_hostd.model.condemnation import Condemned, Draw, NotRequested
 from pp_hostd.model.keys import CONTROL, ENROLLED, EXTERNAL_REMEDIATION
 from pp_hostd.model.machine import Machine, parse_machine
 from pp_hostd.model.observed import NodeSeen, Observed, parse_node_seen
+from pp_hostd.model.reachability import Finding
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Member
 from pp_hostd.model.settings import Settings
@@ -173,6 +174,7 @@ class VirtualCluster:
             within=_at_once,
             sleep=_no_sleep,
             ask_peers=self._ask_peers,
+            try_host=self._try_host,
             hand_over=_nobody_else,
             tell=self._news.append,
         )
@@ -182,6 +184,13 @@ class VirtualCluster:
 
     async def _ask_peers(self, node: str, machine_key: str, _uid: str, peers: tuple[Member, ...]) -> None:
         self._news += self.answers(node, machine_key, peers, self._steps_api.now)
+
+    async def _try_host(self, host: Member, others: tuple[Member, ...]) -> tuple[Finding, tuple[Finding, ...]]:
+        return self.finding(host.name, ""), tuple(self.finding(host.name, other.name) for other in others)
+
+    def finding(self, _host: str, _by: str) -> Finding:
+        """Returns whether the leader (if `by` is empty) or another host reaches this one."""
+        return True
 
     # Reads and writes of others
 

@@ -81,6 +81,18 @@ def unheard(node: Json, now: datetime) -> Json:
     return {"status": {"conditions": [*conditions, _unheard(now)]}}
 
 
+def conditioned(node: Json, step: SetCondition, now: datetime) -> Json:
+    """The patch of the status; empty if the Node says so already. A condition whose status stays, stays as old."""
+    conditions, moment = _part(node, "status").get("conditions") or [], render_moment(now)
+    before: Json = next((each for each in conditions if each.get("type") == step.type), {})
+    said = {"type": step.type, "status": step.status, "reason": step.reason, "message": step.message}
+    if {**before, **said} == before:
+        return {}
+    since = before.get("lastTransitionTime") if before.get("status") == step.status else None
+    condition = {**said, "lastHeartbeatTime": moment, "lastTransitionTime": since or moment}
+    return {"status": {"conditions": [*(each for each in conditions if each is not before), condition]}}
+
+
 def complete(node: Json, backup: Backup, *, is_machine: bool) -> Json:
     """Returns the patch that adds all that the Node lacks of the backup; it changes only marks of our own."""
     labels = _lacking(_part(node, "metadata", "labels"), backup.labels)
@@ -258,6 +270,22 @@ class SetUnknown:
     async def run(self, port: Port) -> str:
         change = partial(unheard, now=port.wallclock())
         return await _change(port, self.node, self.uid, self.resource_version, change, "status")
+
+
+@frozen
+class SetCondition:
+    """Have a condition of the Node say so. The Node's other conditions stay as they are."""
+
+    node: str
+    uid: str
+    type: str
+    status: str
+    reason: str
+    message: str
+
+    async def run(self, port: Port) -> str:
+        change = partial(conditioned, step=self, now=port.wallclock())
+        return await _change(port, self.node, self.uid, None, change, "status")
 
 
 @frozen

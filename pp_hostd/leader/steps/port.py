@@ -20,6 +20,7 @@ from pp_hostd.model.backup import Backup
 from pp_hostd.model.keys import NAMESPACE
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.observed import NodeSeen
+from pp_hostd.model.reachability import Finding
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Member
 from pp_hostd.model.settings import Settings
@@ -85,6 +86,8 @@ class Port:
     ask_peers: Callable[[str, str, str, tuple[Member, ...]], Awaitable[None]]
     """Puts, for the step of a node, the question of the machine of that key and uid to these peers, and tells each
     answer."""
+    try_host: Callable[[Member, tuple[Member, ...]], Awaitable[tuple[Finding, tuple[Finding, ...]]]]
+    """Tries the first host, and has the others try it, all at once. Returns the leader's own finding and theirs."""
     hand_over: Callable[[], Awaitable[None]]
     """Gives the Lease up."""
     tell: Callable[[StepNews], None]
