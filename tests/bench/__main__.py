@@ -40,7 +40,7 @@ BENCHES: dict[str, Callable[[], Iterable[Figure]]] = {
     "costs": agent.running_costs,
     "reaction": agent.reaction,
     "timeline": timeline.remediation,
-    "link": pulled_link.pulled_link,
+    "cable": pulled_link.pulled_link,
     "power": power_cycles.power_cycles,
     "guest": guest_start.agent_start,
 }

@@ -5,26 +5,29 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
+from pp_hostd.kube.resources import NODE_HEALTH_CHECKS
+from pp_hostd.leader.requests.health_checks.definitions import DEFAULT_NAME, default_check
 from pp_hostd.model.settings import Settings
 from tests.bench.agent import DEFAULTS
 from tests.bench.figure import Figure
 from tests.harness.bed.bed import REPOSITORY
 from tests.harness.eventually import eventually
-from tests.scenarios.endtoend.site import Site
+from tests.scenarios.endtoend.site import WORKERS, Site
 from tests.scenarios.endtoend.timeline import Timeline
 
 POD = "web-0"
 
 
 def pulled_link() -> Iterator[Figure]:
-    """Requested by hand at the moment of the pull."""
+    """Nobody asks: the health check that `pp-leader install --health-check` makes notices it."""
     with Site.on_real_parts(DEFAULTS) as site:
         site.begin()
+        site.contents.create(NODE_HEALTH_CHECKS, default_check())
         time.sleep(Settings().leader.start_grace_seconds)
+        eventually(lambda: _healthy(site) == WORKERS, "all workers are healthy", 60)
         (lost,) = site.hosts_of(POD)
-        timeline = Timeline(site, [lost], "its link is pulled, and its remediation requested")
+        timeline = Timeline(site, [lost], "its link is pulled, and nobody asks for anything")
         site.bed.set_carrier(lost.name, False)
-        site.request(lost)
 
         def elsewhere() -> bool:
             timeline.look()
@@ -36,3 +39,8 @@ def pulled_link() -> Iterator[Figure]:
         print(timeline.text(), end="")
         timeline.keep(REPOSITORY / "build" / "timeline-defaults.txt")
         yield Figure("link pulled until the pod runs elsewhere", ran_at - timeline.since_at, "s", at_most=60)
+
+
+def _healthy(site: Site) -> int:
+    check = site.contents.find(NODE_HEALTH_CHECKS, DEFAULT_NAME) or {}
+    return int(check.get("status", {}).get("currentHealthy") or 0)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Callable
 
-from pp_hostd.kube.resources import NODES, OPENSHIFT_MACHINES, PODS, VOLUME_ATTACHMENTS, Resource
+from pp_hostd.kube.resources import NODE_HEALTH_CHECKS, NODES, PODS, VOLUME_ATTACHMENTS, Resource
 from pp_hostd.model.condemnation import Condemned, Requested, parse_condemnation
+from pp_hostd.model.keys import UNREACHABLE
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.model.promise import Armed, Committed, GateClosed
 from pp_hostd.service.journal import Message
@@ -54,7 +55,7 @@ class News:
             name = change.object["metadata"]["name"]
             what = change.kind.describe(name=name)
             state = "is deleted" if change.how == "DELETED" else STATES[change.kind](change.object)
-            others = change.kind in (NODES, OPENSHIFT_MACHINES) and name != self._victim
+            others = change.kind is NODES and name != self._victim
             if not others and self._states.get(what) != state:
                 self._states[what] = state
                 yield change.at, Role.CLUSTER, "cluster", f"{what} {state}"
@@ -71,14 +72,29 @@ def _node_state(found: Json) -> str:
     assert isinstance(node, Node), node
     mark = "cordoned and tainted" if node.unschedulable and node.tainted else "schedulable"
     words = {Armed: "armed", GateClosed: "gate closed", Committed: "committed to its reset"}
-    return f"is {mark}; its agent's record there: {words.get(type(node.agent), 'none')}"
+    told = f"is {mark}{_unreachable(found)}, {_condemned(found)}"
+    return f"{told}; its agent's record there: {words.get(type(node.agent), 'none')}"
 
 
-def _machine_state(found: Json) -> str:
+def _unreachable(found: Json) -> str:
+    conditions = found.get("status", {}).get("conditions") or ()
+    return (
+        ", UNREACHABLE" if any((each["type"], each["status"]) == (UNREACHABLE, "True") for each in conditions) else ""
+    )
+
+
+def _condemned(found: Json) -> str:
     condemnation = parse_condemnation(found["metadata"])
     if isinstance(condemnation, Condemned):
-        return f"is CONDEMNED, under id {condemnation.id}"
-    return "has a request for remediation" if isinstance(condemnation, Requested) else "is not condemned"
+        return f"CONDEMNED, under id {condemnation.id}"
+    return "with a request for remediation" if isinstance(condemnation, Requested) else "not condemned"
+
+
+def _check_state(found: Json) -> str:
+    status = found.get("status", {})
+    told = "; ".join(f"{each['name']}: {each['message']}" for each in status.get("unhealthyNodes") or ())
+    counts = f"counts {status.get('currentHealthy', 0)} of {status.get('expectedNodes', 0)} Nodes healthy"
+    return f"{counts}; {told}" if told else counts
 
 
 def _pod_state(found: Json) -> str:
@@ -91,7 +107,7 @@ def _attachment_state(found: Json) -> str:
 
 STATES: dict[Resource, Callable[[Json], str]] = {
     NODES: _node_state,
-    OPENSHIFT_MACHINES: _machine_state,
+    NODE_HEALTH_CHECKS: _check_state,
     PODS: _pod_state,
     VOLUME_ATTACHMENTS: _attachment_state,
 }

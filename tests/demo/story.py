@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from typing import Any, Callable
 
-from pp_hostd.kube.resources import NODES, OPENSHIFT_MACHINES
+from pp_hostd.kube.resources import NODE_HEALTH_CHECKS, NODES
 from pp_hostd.leader.progress_events import FINISHED
-from pp_hostd.model.keys import EXTERNAL_REMEDIATION
+from pp_hostd.leader.requests.health_checks.definitions import default_check
+from pp_hostd.model.moment import render_moment
 from pp_hostd.model.promise import Armed
 from pp_hostd.service.journal import Message
 from tests.demo.api import Api
@@ -55,17 +57,20 @@ class Story:
         for host in self._bed.hosts.values():
             self._until(host.kubelet_started, f"{host.name} is armed, and its gate open")
         self._until(self._is_led, "a leader leads")
+        for name in self._bed.hosts:
+            self._report_ready(name)
+        self._api.create(NODE_HEALTH_CHECKS, default_check())
+        self._say("creates a NodeHealthCheck, as `pp-leader install --health-check` does: from here on, nobody asks")
+        self._until(self._is_judged, "the leader has judged all Nodes by it")
         self._workload.start(self._victim)
         self._until_runs_on(VICTIM)
 
     def _lose(self) -> None:
-        self._narrator.scene(f"{VICTIM} is cut off from everyone, and its remediation requested")
+        self._narrator.scene(f"{VICTIM} is cut off from everyone, and nobody asks for anything")
         cut_at, dead_seconds = now(), self._times.dead_seconds
         del self._to_stay_up[VICTIM]
         self._bed.cut(VICTIM)
         self._say(f"cuts {VICTIM} off: {POD} still runs there, and nobody may start a second copy")
-        self._bed.contents.patch(OPENSHIFT_MACHINES, VICTIM, {"metadata": {"annotations": {EXTERNAL_REMEDIATION: ""}}})
-        self._say("annotates its Machine, as a MachineHealthCheck does")
         self._until(lambda: not self._victim.is_up(), f"{VICTIM} has reset itself")
         reset_at = float(self._victim.down()["at"])
         self._say(
@@ -87,6 +92,7 @@ class Story:
         self._bed.heal()
         self._say(f"connects {VICTIM} again")
         self._until(self._victim.kubelet_started, f"the gate of {VICTIM} opens")
+        self._report_ready(VICTIM)
         node = self._bed.contents.node(VICTIM)
         expect(isinstance(node.agent, Armed) and not node.unschedulable, f"{VICTIM} is armed and schedulable again")
         recreated = self._api.get(NODES.path(name=VICTIM))["metadata"]
@@ -115,6 +121,16 @@ class Story:
         self._until(self._is_led, "a leader leads again")
         expect(self._workload.running_on() == [REFUGE], f"{POD} runs through it all on {REFUGE}")
         expect([leader.stop() for leader in self._leaders] == [0, 0], "both leaders outlast it, and end when told to")
+
+    def _report_ready(self, name: str) -> None:
+        """As its kubelet does."""
+        moment = render_moment(datetime.now(timezone.utc).replace(microsecond=0))
+        ready = {"type": "Ready", "status": "True", "lastTransitionTime": moment}
+        self._api.patch(NODES.path(name=name, subresource="status"), {"status": {"conditions": [ready]}})
+
+    def _is_judged(self) -> bool:
+        (check,) = self._api.get(NODE_HEALTH_CHECKS.path())["items"]
+        return bool(check.get("status", {}).get("currentHealthy") == HOSTS)
 
     def _is_led(self) -> bool:
         return any(lines and lines[-1]["line"].startswith("leads,") for lines in self._leaders_said(Message.LEADING))

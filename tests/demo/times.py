@@ -12,7 +12,7 @@ from tests.harness.bed.cluster_bed import SETTINGS
 MOST_RUNS = 5
 MOST_FOLD = 20.0
 """The leaders' Lease may last 120 s at most; with these times a run takes a quarter of an hour."""
-SHORTEST = {**SETTINGS, "api.machines": "openshift", "leader.lease_seconds": 5.0, "leader.start_grace_seconds": 0.0}
+SHORTEST = {**SETTINGS, "leader.lease_seconds": 5.0, "leader.start_grace_seconds": 0.0}
 BEARABLE_SECONDS = 0.75
 """With the shortest times a host outlives a stall of W - 1.5 s, since it feeds its watchdog at least every 1.5 s. Half
 of that is kept for processes that wait for each other, each of them late."""

@@ -16,6 +16,7 @@ from pp_hostd.kube.resources import (
     LEASES,
     MACHINES,
     NAMESPACES,
+    NODE_HEALTH_CHECKS,
     NODES,
     OPENSHIFT_MACHINES,
     Resource,
@@ -207,7 +208,7 @@ class Contents:
     def _clear(self) -> None:
         self._ask("DELETE", LEASES.path(NAMESPACE, LEASE), allowed=(404,))
         collections = [kind.path(MACHINE_NAMESPACE) for kind in (OPENSHIFT_MACHINES, CAPI_MACHINES)]
-        collections += [CONFIG_MAPS.path(NAMESPACE), NODES.path()]
+        collections += [CONFIG_MAPS.path(NAMESPACE), NODES.path(), NODE_HEALTH_CHECKS.path()]
         for collection in collections:
             for item in self._ask("GET", collection)["items"]:
                 self._ask("DELETE", f"{collection}/{item['metadata']['name']}", allowed=(404,))
