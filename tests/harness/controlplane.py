@@ -11,6 +11,7 @@ from typing import Any
 import requests
 import yaml
 
+from pp_hostd.leader.requests.health_checks.definitions import definitions as of_health_checks
 from pp_hostd.leader.requests.remediation_objects.definitions import definitions
 from tests.harness.build import binaries
 from tests.harness.cluster import KNOWN_USERS, READER_RULES, Cluster, token_of
@@ -19,7 +20,8 @@ from tests.harness.pki import LOOPBACK, CertificateAuthority, Issued, key_pem, n
 from tests.harness.supervise import Supervisor
 
 CRDS = Path(__file__).parents[1] / "crds"
-DEFINITIONS = [*(yaml.safe_load(path.read_text()) for path in sorted(CRDS.glob("*.yaml"))), *definitions()]
+OTHERS = [yaml.safe_load(path.read_text()) for path in sorted(CRDS.glob("*.yaml"))]
+DEFINITIONS = [*OTHERS, *definitions(), *of_health_checks()]
 """Small ones of others' kinds, and those that are ours."""
 CRD_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"

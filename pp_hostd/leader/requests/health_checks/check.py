@@ -158,7 +158,11 @@ def _rules(health_check: Fields) -> Rules:
     conditions = (*map(_unhealthy_condition, spec.elements("unhealthyConditions")), *unreachable)
     if not conditions:
         raise Refused("unhealthyConditions is empty and unreachableSeconds is not set: no Node would ever be unhealthy")
+    if "selector" not in spec:
+        raise Refused("selector is missing; an empty one selects all Nodes")
     startup, most = spec.anything("nodeStartupTimeout"), spec.anything("maxUnhealthy")
+    if isinstance(most, int) and most < 0:
+        raise Refused(f"maxUnhealthy is {most}, not a whole number or a part from 0% to 100%")
     return Rules(
         selector=parse_selector(spec.section("selector")),
         conditions=conditions,
@@ -170,10 +174,13 @@ def _rules(health_check: Fields) -> Rules:
 
 def _unreachable(spec: Fields) -> tuple[UnhealthyCondition, ...]:
     """unreachableSeconds is a condition like others, which the leader itself keeps on Nodes."""
-    if spec.anything("unreachableSeconds") is None:
+    seconds = spec.anything("unreachableSeconds")
+    if seconds is None:
         return ()
-    seconds = spec.seconds("unreachableSeconds", 0, MOST_UNREACHABLE_SECONDS)
-    return (UnhealthyCondition(UNREACHABLE, "True", seconds),)
+    if type(seconds) is not int or not 0 <= seconds <= MOST_UNREACHABLE_SECONDS:
+        told = f"not a whole number of seconds from 0 to {MOST_UNREACHABLE_SECONDS}"
+        raise Refused(f"unreachableSeconds is {str(seconds)[:40]}, {told}")
+    return (UnhealthyCondition(UNREACHABLE, "True", float(seconds)),)
 
 
 def _unhealthy_condition(element: object) -> UnhealthyCondition:

@@ -5,18 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 from pp_hostd.kube.resources import NODE_HEALTH_CHECKS
-from pp_hostd.leader.definition import CONDITION, definition
+from pp_hostd.leader.definition import CONDITION, MANAGED_BY, US, definition
 from pp_hostd.leader.requests.health_checks.check import DEFAULT_MOST, MOST_UNREACHABLE_SECONDS
+from pp_hostd.leader.requests.health_checks.limits import MOST, MOST_SECONDS
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.model.observed import CONTROL_PLANE_LABELS
 
 DEFAULT_NAME = "workers"
-_DURATION = r"^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$"
+_GO_DURATION = "^(0|(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$"
+_RANGE = "^[[][0-9]{1,7}-[0-9]{1,7}[]]$"
+_NAME = "[a-z0-9]([-.a-z0-9]*[a-z0-9])?"
 _MOST_CONDITIONS = 20
 
 
 def _text(description: str, **more: Any) -> Json:
     return {"type": "string", "description": description, **more}
+
+
+def _duration(description: str, **more: Any) -> Json:
+    most = f"{MOST_SECONDS / 3600:g}h"
+    rule = {
+        "rule": f"self.matches('{_GO_DURATION}') && duration(self) <= duration('{most}')",
+        "message": f"it is not a duration like 300s, 5m or 1h30m, of at most {MOST_SECONDS / 86400:g} days",
+    }
+    return _text(description, maxLength=40, **more, **{"x-kubernetes-validations": [rule]})
 
 
 _EXPRESSION: Json = {
@@ -48,11 +60,7 @@ _UNHEALTHY_CONDITION: Json = {
     "properties": {
         "type": _text("The type of a condition of Nodes.", minLength=1, maxLength=316),
         "status": _text("The status that is unhealthy.", enum=["True", "False", "Unknown"]),
-        "timeout": _text(
-            "A Node that has had the condition for longer is unhealthy: 300s, 5m, 1h30m.",
-            maxLength=40,
-            pattern=_DURATION,
-        ),
+        "timeout": _duration("A Node that has had the condition for longer is unhealthy: 300s, 5m, 1h30m."),
     },
 }
 _TEMPLATE: Json = {
@@ -60,10 +68,10 @@ _TEMPLATE: Json = {
     "description": "The template of remediation objects. Without it the leader itself is asked.",
     "required": ["apiVersion", "kind", "namespace", "name"],
     "properties": {
-        "apiVersion": {"type": "string", "pattern": "^[a-z0-9.-]+/[a-z0-9]+$", "maxLength": 317},
+        "apiVersion": {"type": "string", "pattern": f"^{_NAME}/{_NAME}$", "maxLength": 317},
         "kind": {"type": "string", "pattern": "^[A-Z][A-Za-z0-9]*Template$", "maxLength": 63},
-        "namespace": {"type": "string", "minLength": 1, "maxLength": 63},
-        "name": {"type": "string", "minLength": 1, "maxLength": 253},
+        "namespace": {"type": "string", "pattern": f"^{_NAME}$", "maxLength": 63},
+        "name": {"type": "string", "pattern": f"^{_NAME}$", "maxLength": 253},
     },
 }
 _SPEC: Json = {
@@ -95,15 +103,13 @@ _SPEC: Json = {
         "unhealthyRange": _text(
             "Instead of maxUnhealthy: Nodes are remediated only while the number of those that are not healthy is "
             "within it, as [1-3].",
-            pattern=r"^\[[0-9]+-[0-9]+\]$",
+            pattern=_RANGE,
             maxLength=20,
         ),
-        "nodeStartupTimeout": _text(
+        "nodeStartupTimeout": _duration(
             "A Node that never reported, or has not reported since it was remediated, is unhealthy after this; 0: "
             "never.",
             default="10m",
-            maxLength=40,
-            pattern=_DURATION,
         ),
         "remediationTemplate": _TEMPLATE,
     },
@@ -114,12 +120,13 @@ _SPEC: Json = {
             "message": "unhealthyConditions or unreachableSeconds is needed: else no Node would ever be unhealthy",
         },
         {
-            "rule": "!has(self.maxUnhealthy) || (type(self.maxUnhealthy) == int ? int(self.maxUnhealthy) >= 0 : "
-            "string(self.maxUnhealthy).matches('^(100|[0-9]{1,2})%$'))",
-            "message": "maxUnhealthy is a whole number from 0 on, or a part from 0% to 100%",
+            "rule": "!has(self.maxUnhealthy) || (type(self.maxUnhealthy) == int ? "
+            f"int(self.maxUnhealthy) >= 0 && int(self.maxUnhealthy) <= {MOST} : "
+            f"string(self.maxUnhealthy).matches('^({MOST}|[0-9]{{1,6}}|100%|0?[0-9]{{1,2}}%)$'))",
+            "message": f"maxUnhealthy is a whole number from 0 to {MOST}, or a part from 0% to 100%",
         },
         {
-            "rule": "!has(self.unhealthyRange) || !self.unhealthyRange.matches('^[[][0-9]+-[0-9]+[]]$') || "
+            "rule": f"!has(self.unhealthyRange) || !self.unhealthyRange.matches('{_RANGE}') || "
             "int(self.unhealthyRange.substring(1, self.unhealthyRange.indexOf('-'))) <= "
             "int(self.unhealthyRange.substring(self.unhealthyRange.indexOf('-') + 1, "
             "size(self.unhealthyRange) - 1))",
@@ -162,13 +169,14 @@ _COLUMNS = [
     {"name": "Nodes", "type": "integer", "jsonPath": ".status.expectedNodes"},
     {"name": "Healthy", "type": "integer", "jsonPath": ".status.currentHealthy"},
     {"name": "Max unhealthy", "type": "string", "jsonPath": ".spec.maxUnhealthy"},
-    {"name": "Allowed", "type": "integer", "jsonPath": ".status.remediationsAllowed"},
+    {"name": "More allowed", "type": "integer", "jsonPath": ".status.remediationsAllowed"},
     {
         "name": "Remediation",
         "type": "string",
         "jsonPath": ".status.conditions[?(@.type=='RemediationAllowed')].reason",
     },
     {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+    {"name": "Range", "type": "string", "jsonPath": ".spec.unhealthyRange", "priority": 1},
 ]
 
 
@@ -189,7 +197,7 @@ def default_check(most: str = DEFAULT_MOST, *, control_plane: bool = False) -> J
     return {
         "apiVersion": NODE_HEALTH_CHECKS.api_version,
         "kind": NODE_HEALTH_CHECKS.kind,
-        "metadata": {"name": DEFAULT_NAME},
+        "metadata": {"name": DEFAULT_NAME, "labels": {MANAGED_BY: US}},
         "spec": {
             "selector": {} if control_plane else {"matchExpressions": workers},
             "unreachableSeconds": 2,

@@ -51,7 +51,7 @@ def parse_limit(most: object, within: object) -> Limit:
     percent = _PERCENT.fullmatch(text)
     if percent is not None and int(percent[1]) <= 100:
         return Limit(0, int(percent[1]), between)
-    if text.isdecimal() and text.isascii() and len(text) <= len(str(MOST)):
+    if text.isdecimal() and text.isascii() and len(text) <= len(str(MOST)) and int(text) <= MOST:
         return Limit(int(text), None, between)
     raise Refused(f"maxUnhealthy is {str(most)[:40]!r}, not a whole number or a part from 0% to 100%")
 
