@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Callable
 
 from pp_hostd.kube.resources import Resource
@@ -205,3 +206,7 @@ class Requester(ABC):
     def about(self, observed: Observed, next_action: NextAction) -> Iterator[tuple[Resource, str, str, str]]:
         """The object of its own that Events about this action name: its kind, namespace, name and uid."""
         yield from ()
+
+    def explained(self, observed: Observed, node: str, at: datetime) -> list[str]:
+        """Sentences of `pp-leader explain` about this node, by what it reads and by the wall clock."""
+        return []

@@ -19,6 +19,7 @@ def add(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
     _add_rotate_key(commands, config_path)
     _add_status(commands)
     _add_explain(commands, config_path)
+    _add_health(commands)
     _add_condemn(commands, config_path)
     _add_confirm_dead(commands, config_path)
     _add_restore(commands, config_path)
@@ -164,6 +165,19 @@ def _add_explain(commands: argparse._SubParsersAction[Any], config_path: str) ->
     _about_node(explain, config_path)
     _json(explain)
     explain.set_defaults(command=_command("explain", "explain"))
+
+
+def _add_health(commands: argparse._SubParsersAction[Any]) -> None:
+    health = _parser(
+        commands,
+        "health",
+        "show what each NodeHealthCheck thinks of the Nodes now, and whether it may have them remediated",
+        "The command judges as the leader does, by the clock of this host.",
+    )
+    health.add_argument("--check", metavar="NAME", help="this one only (default: all)")
+    _kubeconfig(health)
+    _json(health)
+    health.set_defaults(command=_command("health", "health"))
 
 
 def _add_condemn(commands: argparse._SubParsersAction[Any], config_path: str) -> None:

@@ -7,7 +7,7 @@ from contextlib import closing
 from datetime import datetime
 
 from pp_hostd.leader.commands.administrator import Administrator
-from pp_hostd.leader.commands.host import Host, read_host, settings_of
+from pp_hostd.leader.commands.host import Host, read_host, read_requests, settings_of
 from pp_hostd.leader.commands.status import Leadership, due_text, paused_text, read_leadership
 from pp_hostd.leader.plan.plan import remedy_for
 from pp_hostd.model.condemnation import Condemned, Confirmation, NotRequested, Requested
@@ -15,17 +15,21 @@ from pp_hostd.model.keys import NAMESPACE, backup_name
 from pp_hostd.model.leader_status import CourseTold, LeaderStatus
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.moment import render_moment
+from pp_hostd.model.observed import Observed
 from pp_hostd.model.promise import AgentRecord, Armed, Committed, GateClosed, Withdrawn
 from pp_hostd.model.record import Unreadable
 from pp_hostd.service.output import filled, now, say, say_json
+
+NO_REQUESTS = Observed()
 
 
 def explain(arguments: Namespace) -> int:
     settings = settings_of(arguments)
     with closing(Administrator(arguments.kubeconfig)) as administrator:
         host = read_host(administrator, settings, arguments.node)
+        requests = read_requests(administrator, settings, host.registry.requesters)
         leadership = read_leadership(administrator, now())
-    sentences = explained(host, leadership, now())
+    sentences = explained(host, leadership, now(), requests)
     if arguments.json:
         say_json({"node": host.name, "sentences": sentences})
         return 0
@@ -34,12 +38,14 @@ def explain(arguments: Namespace) -> int:
     return 0
 
 
-def explained(host: Host, leadership: Leadership, at: datetime) -> list[str]:
-    """One sentence after the other: what is so, what is done about it, what would change that."""
+def explained(host: Host, leadership: Leadership, at: datetime, requests: Observed = NO_REQUESTS) -> list[str]:
+    """One sentence after the other: what is so, what is done about it, what would change that. `requests` are the
+    objects that requesters read."""
     return [
         *_node(host),
         f"Its machine is {_condemnation(host)}.",
         *(sentence for remedy in host.registry.remedies for sentence in remedy.explained(host.view)),
+        *(text for each in host.registry.requesters for text in each.explained(requests, host.name, at)),
         *hindrances(host, leadership),
         *_leader(host, leadership, at),
         *_prospects(host),

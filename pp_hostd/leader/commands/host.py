@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from argparse import Namespace
+from collections.abc import Iterable
 from dataclasses import replace
 from difflib import get_close_matches
 
@@ -14,6 +15,7 @@ from pp_hostd.frozen import frozen
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import CONFIG_MAPS, MACHINES, NODES, Resource
 from pp_hostd.leader.commands.administrator import Administrator
+from pp_hostd.leader.interfaces import Requester
 from pp_hostd.leader.node_memory import Term
 from pp_hostd.leader.plan.plan import plan
 from pp_hostd.leader.plan.view import Electorates, Target, View
@@ -135,6 +137,21 @@ def read_host(administrator: Administrator, settings: Settings, name: str) -> Ho
     )
     called = "" if isinstance(machine_key, Unreadable) else machine_key
     return Host(name, settings, seen, called, machine, kind, observed, details)
+
+
+def read_requests(administrator: Administrator, settings: Settings, requesters: Iterable[Requester]) -> Observed:
+    """Reads what these requesters read, all Nodes included, and the backups of Nodes that are missing."""
+    readings = [reading for reading in (each.reading(settings) for each in requesters) if reading is not None]
+    nodes = administrator.list(NODES)
+    for reading in readings:
+        for watch in reading.watches:
+            versions = (administrator.list(version) for version in watch.versions)
+            watch.show_all(watch.keep(each) for each in next(filter(None, versions), []))
+        for cache in reading.of_nodes:
+            for node in nodes:
+                cache.show(cache.keep(node))
+    parts = [reading.part() for reading in readings]
+    return Observed(backups=own_config_maps(administrator).backups, parts={type(part): part for part in parts})
 
 
 def own_config_maps(administrator: Administrator) -> OwnConfigMaps:

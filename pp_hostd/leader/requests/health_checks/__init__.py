@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from pp_hostd.kube.resources import NODE_HEALTH_CHECKS, POISON_PILL_REMEDIATIONS, Resource, template_of
 from pp_hostd.leader.caches import Watch
@@ -12,6 +13,7 @@ from pp_hostd.leader.requests.health_checks.check import HEALTH_CHECK, HealthChe
 from pp_hostd.leader.requests.health_checks.definitions import definitions
 from pp_hostd.leader.requests.health_checks.facts import NodeFactsCache
 from pp_hostd.leader.requests.health_checks.plan import health_checks
+from pp_hostd.leader.requests.health_checks.report import sentences
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.model.observed import Observed
 from pp_hostd.model.settings import Settings
@@ -58,6 +60,9 @@ class HealthChecks(Requester):
         now: float,
     ) -> Iterator[tuple[NextAction | None, NodeMemory]]:
         return health_checks(settings, observed, term, now)
+
+    def explained(self, observed: Observed, node: str, at: datetime) -> list[str]:
+        return sentences(observed, node, at)
 
 
 HEALTH_CHECKS = HealthChecks()

@@ -34,7 +34,7 @@ class UnhealthyCondition:
     timeout_seconds: float
 
     def __str__(self) -> str:
-        return f"{self.type}={self.status} for more than {self.timeout_seconds:g} s"
+        return f"{self.type}={self.status} for more than {self.timeout_seconds:.10g} s"
 
 
 @frozen

@@ -165,7 +165,7 @@ _STATUS: Json = {
         },
     },
 }
-_COLUMNS = [
+_COLUMNS: list[Json] = [
     {"name": "Nodes", "type": "integer", "jsonPath": ".status.expectedNodes"},
     {"name": "Healthy", "type": "integer", "jsonPath": ".status.currentHealthy"},
     {"name": "Max unhealthy", "type": "string", "jsonPath": ".spec.maxUnhealthy"},

@@ -101,7 +101,7 @@ def _starting(rules: Rules, age_seconds: float, now: float, sentence: str) -> Op
     if not rules.startup_seconds:
         return Opinion(Health.PENDING, "NodeStartup", sentence)
     if age_seconds > rules.startup_seconds:
-        told = f"{sentence}, for more than {rules.startup_seconds:g} s (nodeStartupTimeout)"
+        told = f"{sentence}, for more than {rules.startup_seconds:.10g} s (nodeStartupTimeout)"
         return Opinion(Health.UNHEALTHY, "NodeStartupTimeout", told)
     due_at = now + rules.startup_seconds - age_seconds + LATER_SECONDS
     return Opinion(Health.PENDING, "NodeStartup", sentence, due_at)

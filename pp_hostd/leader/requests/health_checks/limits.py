@@ -36,6 +36,12 @@ class Limit:
             return self.within[0] <= unhealthy <= self.within[1]
         return unhealthy <= self.most(expected)
 
+    def brief(self, expected: int) -> str:
+        """For tables: 2 (40%), 3, or 1 to 3."""
+        if self.within is not None:
+            return f"{self.within[0]} to {self.within[1]}"
+        return str(self.number) if self.percent is None else f"{self.most(expected)} ({self.percent}%)"
+
     def __str__(self) -> str:
         if self.within is not None:
             return f"unhealthyRange allows {self.within[0]} to {self.within[1]}"

@@ -43,6 +43,7 @@ LOOK_AGAIN_SECONDS = 30.0
 """Between two looks whether the remediation object of an unhealthy node is still there."""
 STATUS_SECONDS = 1.0
 """Between two writes of a status at least."""
+DELETED = "the leader has deleted its Node, and recreates it"
 _OURS = "NodeHealthCheck "
 _ALL = "health checks"
 
@@ -137,10 +138,12 @@ def overlapping(judgements: Mapping[str, Judgement]) -> dict[str, tuple[str, ...
 
 @frozen
 class Outcome:
-    """What follows from a judgement: the status to be stored, and the unhealthy nodes to be remediated now."""
+    """What follows from a judgement: the status to be stored, and the unhealthy nodes to be remediated now. `missing`
+    are those that the leader has deleted, and not recreated yet."""
 
     status: Status
     remediated: Mapping[str, Opinion] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
 
 
 def summed_up(check: HealthCheck, judgement: Judgement, observed: Observed, overlaps: tuple[str, ...]) -> Outcome:
@@ -169,7 +172,7 @@ def summed_up(check: HealthCheck, judgement: Judgement, observed: Observed, over
     remediated = {name: judgement.sick[name] for name in unhealthy} if may else {}
     kept = [name for name in check.status.made if name in judgement.sick or name in missing]
     made = sorted({*kept, *(remediated if by_template else ())})
-    gone = [(name, "Remediating", "the leader has deleted its Node, and recreates it") for name in missing]
+    gone = [(name, "Remediating", DELETED) for name in missing]
     said = [(name, judgement.sick[name].reason, judgement.sick[name].sentence) for name in unhealthy]
     listed = sorted([*said, *gone])
     status = Status(
@@ -181,7 +184,7 @@ def summed_up(check: HealthCheck, judgement: Judgement, observed: Observed, over
         tuple(made),
         (told, overlap),
     )
-    return Outcome(status, remediated)
+    return Outcome(status, remediated, tuple(missing))
 
 
 def _overlap(overlaps: tuple[str, ...]) -> tuple[str, str, str, str]:
