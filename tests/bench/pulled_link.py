@@ -12,7 +12,7 @@ from tests.bench.agent import DEFAULTS
 from tests.bench.figure import Figure
 from tests.harness.bed.bed import REPOSITORY
 from tests.harness.eventually import eventually
-from tests.scenarios.endtoend.site import WORKERS, Site
+from tests.scenarios.endtoend.site import Site
 from tests.scenarios.endtoend.timeline import Timeline
 
 POD = "web-0"
@@ -24,7 +24,7 @@ def pulled_link() -> Iterator[Figure]:
         site.begin()
         site.contents.create(NODE_HEALTH_CHECKS, default_check())
         time.sleep(Settings().leader.start_grace_seconds)
-        eventually(lambda: _healthy(site) == WORKERS, "all workers are healthy", 60)
+        eventually(lambda: _healthy(site) == len(site.bed.hosts), "all hosts are healthy", 60)
         (lost,) = site.hosts_of(POD)
         timeline = Timeline(site, [lost], "its link is pulled, and nobody asks for anything")
         site.bed.set_carrier(lost.name, False)
