@@ -22,9 +22,11 @@ MISSES = 4
 """So many in a row make a target a suspect."""
 LATE_SECONDS = 1.0
 """An outcome that comes so long after the deadline says that this process stood still, and nothing about a target."""
-MAX_OWED = MISSES
-"""Each repeated probe is one regular probe too many, which is left out later: every second one, or, if so many are
-owed, each. So an agent sends no more than one probe in REGULAR_SECONDS over time, whatever the network loses."""
+KEPT = 3
+MAX_OWED = 3 * MISSES
+"""Each repeated probe is paid for by a regular one that is left out later: one after each KEPT that are sent. If so
+many are owed, every one is left out, and none is repeated. So an agent sends no more than one probe in REGULAR_SECONDS
+over time, whatever is lost."""
 
 
 def place(ring: int, name: str) -> bytes:
@@ -76,7 +78,7 @@ class Probing:
         self._targets = [_Target(name) for name in names]
         self._regular_at = first_at
         self._turn = 0
-        self._owed, self._left_out = 0, False
+        self._owed, self._kept = 0, 0
         self._reads_succeed = True
         self._cut_off_at = -math.inf
         """When this host was last known to be cut off itself. Misses of earlier probes say nothing about a target."""
@@ -98,15 +100,19 @@ class Probing:
 
     def due(self, now: float) -> list[str]:
         """The targets to probe now; each is named once, and counts as probed."""
-        chosen = [target for target in self._targets if target.repeat_at <= now]
-        self._owed += len(chosen)
+        chosen = []
+        for target in (each for each in self._targets if each.repeat_at <= now):
+            target.repeat_at = math.inf
+            if self._owed < MAX_OWED:
+                self._owed += 1
+                chosen.append(target)
         if self._regular_at <= now and self._targets:
             in_step = self._regular_at + REGULAR_SECONDS
             self._regular_at = in_step if in_step > now else now + REGULAR_SECONDS  # it does not catch up
-            if self._owed >= MAX_OWED or (self._owed and not self._left_out):
-                self._owed, self._left_out = self._owed - 1, True
+            if self._owed >= MAX_OWED or (self._owed and self._kept >= KEPT):
+                self._owed, self._kept = self._owed - 1, 0
             else:
-                self._left_out = False
+                self._kept += 1
                 self._turn = (self._turn + 1) % len(self._targets)
                 chosen.append(self._targets[self._turn])
         names = list(dict.fromkeys(target.name for target in chosen))

@@ -72,11 +72,14 @@ class Crowd:
 
     def is_confirmed(self, suspect: str, suspected_by: str) -> bool:
         """Whether the leader, on one of the other hosts, confirms this suspicion."""
-        leader, *others = self.random.sample(self.names, min(len(self.names), ASKED + 3))
-        able = [name for name in (leader, *others) if name not in (suspect, suspected_by, *self.unplugged)]
-        leader, *others = able or [suspected_by]
-        own, heard = self._tried(leader, suspect), [self._heard(leader, other, suspect) for other in others[:ASKED]]
-        return confirmed(own, heard)
+        drawn = self.random.sample(self.names, len(self.names)) if len(self.names) < 50 else self._some()
+        others = [name for name in drawn if name not in (suspect, suspected_by)]
+        leader = next((name for name in others if name not in self.unplugged), suspected_by)
+        asked = [name for name in others if name != leader][:ASKED]
+        return confirmed(self._tried(leader, suspect), [self._heard(leader, other, suspect) for other in asked])
+
+    def _some(self) -> list[str]:
+        return self.random.sample(self.names, 2 * ASKED + 2)
 
     def _heard(self, leader: str, other: str, suspect: str) -> Finding:
         """The leader's question is one exchange: if a message is lost, the answer comes too late."""

@@ -36,7 +36,8 @@ def test_a_suspicion_that_lasts_is_looked_at_again_and_none_is_not() -> None:
 
 
 def test_what_failed_is_tried_again_less_and_less_often_even_if_it_is_no_longer_wanted() -> None:
-    posting, now, gaps = posted(), 0.0, []
+    posting, now = posted(), 0.0
+    gaps: list[float] = []
     for _ in range(20):
         posting.ended(A, True, now)
         gap = next(seconds for seconds in range(1, 100) if posting.is_due(None, now + seconds))
