@@ -16,7 +16,7 @@ from pp_hostd.model.reachability import ATTEMPT_SECONDS, Finding
 RINGS = 3
 REGULAR_SECONDS = 2.0
 """From one regular probe to the next, of whichever target: an agent sends one probe in that time, and answers one."""
-REPEAT_SECONDS = 0.5
+REPEAT_SECONDS = 0.25
 """From one probe of a target to the next, once the target has missed one."""
 MISSES = 4
 """So many in a row make a target a suspect."""
@@ -138,7 +138,8 @@ class Probing:
             target.misses = min(target.misses + 1, MISSES)
             target.last_missed_at = max(target.last_missed_at, sent_at)
         if target.repeat_at == math.inf:
-            target.repeat_at = self._next_repeat_at(target, max(now, sent_at + REPEAT_SECONDS))
+            # A network that fails at once, as without a route, may be back a moment later: it gets the same time.
+            target.repeat_at = self._next_repeat_at(target, max(now, sent_at + ATTEMPT_SECONDS))
         self._note_whether_cut_off(now)
 
     def reads(self, succeed: bool, now: float) -> None:

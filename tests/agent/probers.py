@@ -53,7 +53,7 @@ class Crowd:
 
     def restart(self, name: str, pause_seconds: float = 0.0) -> None:
         """Begins a new run of the agent. Meanwhile its kernel refuses connections, which reaches it all the same."""
-        first_at = self.now + pause_seconds + self.random.uniform(0, REGULAR_SECONDS)
+        first_at = self.now + pause_seconds + self.random.uniform(0, RINGS * REGULAR_SECONDS)
         self._probing[name] = Probing(self._targets[name], first_at)
         self._suspected[name], self._wakes_at[name] = (), math.inf
         self._schedule(name)

@@ -43,6 +43,9 @@ def _of(hosts: int, loss: float) -> Iterator[Figure]:
     yield Figure(f"{name}: confirmed, p50", confirmed[len(confirmed) // 2], "s")
     yield Figure(f"{name}: confirmed, p99", confirmed[len(confirmed) * 99 // 100], "s", at_most=DETECTED_SECONDS)
     crowd, seconds = Crowd(hosts, loss, seed=hosts), 3600.0 * HOST_HOURS / hosts
+    crowd.run(SETTLE_SECONDS)
+    crowd.messages = 0
+    crowd.suspicions.clear()
     crowd.run(seconds)
     hours = seconds / 3600
     wrong = sum(crowd.is_confirmed(whom, by) for _, by, whom in crowd.suspicions)
