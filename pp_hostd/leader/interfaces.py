@@ -15,6 +15,7 @@ from pp_hostd.leader.plan.valves import Valves
 from pp_hostd.leader.plan.view import Evidence, Target, View
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.leader.steps.port import Kind, LeaderStep, Look, StepNews
+from pp_hostd.model.machine_details import Claim
 from pp_hostd.model.observed import MachineSeen, NodeSeen, Observed
 from pp_hostd.model.settings import Settings
 
@@ -202,6 +203,10 @@ class Requester(ABC):
     def after_news(self, memory: NodeMemory, news: list[StepNews]) -> NodeMemory:
         """Returns the memory after news of its own steps, which are all of one type."""
         return memory
+
+    def has_made(self, claim: Claim) -> bool:
+        """Whether a machine that bears this claim is requested by it alone, so that nobody else takes that back."""
+        return False
 
     def about(self, observed: Observed, next_action: NextAction) -> Iterator[tuple[Resource, str, str, str]]:
         """The object of its own that Events about this action name: its kind, namespace, name and uid."""

@@ -8,7 +8,17 @@ from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import NODES, Resource
 from pp_hostd.leader.registry import REGISTRY
 from pp_hostd.model.condemnation import NotCondemned, parse_condemnation
-from pp_hostd.model.keys import AGENT, CONDEMNATION_ID, CORDONED, ENROLLED, FREEING, PREFIX, backup_name
+from pp_hostd.model.keys import (
+    AGENT,
+    CONDEMNATION_ID,
+    CORDONED,
+    ENROLLED,
+    EXTERNAL_REMEDIATION,
+    FREEING,
+    PREFIX,
+    backup_name,
+)
+from pp_hostd.model.machine_details import Claim, MachineDetails, parse_machine_details
 from pp_hostd.model.promise import GateClosed, Withdrawn, parse_agent_record
 
 Found = tuple[Resource, Json]
@@ -18,14 +28,17 @@ Found = tuple[Resource, Json]
 def removal(api_object: Json) -> Json | None:
     """The merge patch that takes our marks off, if the object is still as it was read; None where there are none.
 
-    A request for remediation stays: who made it takes it back. So does the last condemnation's id: hosts and peers may
-    still know of it, and the next one must be another (rule 9).
+    A request for remediation stays: who made it takes it back. A health check of ours can't do so any more; its request
+    goes. The last condemnation's id stays, too: hosts and peers may still know of it, and the next one must be another
+    (rule 9).
     """
     metadata, spec = api_object["metadata"], api_object.get("spec", {})
     marks: Json = {}
     for section in ("annotations", "labels"):
         ours = [key for key in metadata.get(section, {}) if key.startswith(PREFIX) and key != CONDEMNATION_ID]
         marks.update({section: dict.fromkeys(ours)} if ours else {})
+    if _is_our_request(api_object):
+        marks["annotations"][EXTERNAL_REMEDIATION] = None
     taints = spec.get("taints", [])
     kept = [taint for taint in taints if not taint["key"].startswith(PREFIX)]
     changes: Json = {"taints": kept} if kept != taints else {}
@@ -34,6 +47,12 @@ def removal(api_object: Json) -> Json | None:
     if not marks and not changes:
         return None
     return {"metadata": {**marks, "resourceVersion": metadata["resourceVersion"]}, "spec": changes}
+
+
+def _is_our_request(api_object: Json) -> bool:
+    details = parse_machine_details(api_object)
+    claim = details.claim if isinstance(details, MachineDetails) else None
+    return isinstance(claim, Claim) and any(each.has_made(claim) for each in REGISTRY.requesters)
 
 
 def objections(

@@ -64,10 +64,39 @@ def _add_install(commands: argparse._SubParsersAction[Any]) -> None:
         type=_flows,
         metavar="FLOW,...",
         help="what the leader gets rights for: poison-pill (always), power-cycle (BareMetalHosts), "
-        "external-remediation (remediation objects; defines their kinds). Rights of flows that are not named "
+        "external-remediation (remediation objects; defines their kinds), health-check (NodeHealthChecks; defines "
+        "their kind). Rights of flows that are not named "
         "are taken away (default: as installed, else poison-pill)",
     )
+    install.add_argument(
+        "--health-check",
+        action="store_true",
+        help="add the flow health-check, and make the NodeHealthCheck `workers` if there is none yet: it has nodes "
+        "remediated by itself",
+    )
+    install.add_argument(
+        "--max-unhealthy",
+        type=_most_unhealthy,
+        metavar="NUMBER|PERCENT",
+        help="with --health-check: nobody is remediated while more Nodes than these are not healthy (default: 40%%, "
+        "rounded down)",
+    )
+    install.add_argument(
+        "--control-plane", action="store_true", help="with --health-check: select control-plane Nodes, too"
+    )
+    _wait(install, 60, "for the API to serve NodeHealthChecks")
     install.set_defaults(command=_command("install", "install"))
+
+
+def _most_unhealthy(text: str) -> str:
+    from pp_hostd.leader.requests.health_checks.limits import parse_limit
+    from pp_hostd.model.record import Refused
+
+    try:
+        parse_limit(text, None)
+    except Refused:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a whole number nor a part from 0% to 100%") from None
+    return text
 
 
 def _flows(text: str) -> tuple[str, ...]:

@@ -103,6 +103,10 @@ class Administrator:
                 return items
             more["continue"] = token
 
+    def serves(self, resource: Resource) -> bool:
+        """Whether the API serves this kind."""
+        return self._call("GET", f"{resource.path()}?limit=1", allowed=(404,)).status == 200
+
     def apply(self, resource: Resource, manifest: Json) -> Applied:
         """Server-side apply: what an earlier manifest of ours said, and this one does not, goes."""
         metadata = manifest["metadata"]

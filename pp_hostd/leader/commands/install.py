@@ -11,13 +11,15 @@ import yaml
 
 from pp_hostd.errors import UserError
 from pp_hostd.kube.client import Json
-from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, MACHINES, Resource
+from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, MACHINES, NODE_HEALTH_CHECKS, Resource
 from pp_hostd.leader.access.leftovers import Found, objections, removal
 from pp_hostd.leader.access.manifests import KINDS, manifests
 from pp_hostd.leader.commands.administrator import Administrator
+from pp_hostd.leader.commands.default_check import APPLIED_TWICE, chosen_check, made_by_install, make_default_check
 from pp_hostd.leader.commands.enroll import LEFT_ON_HOST
 from pp_hostd.leader.definition import DEFINITIONS, defined, is_ours
 from pp_hostd.leader.registry import REGISTRY
+from pp_hostd.leader.requests.health_checks import HEALTH_CHECKS
 from pp_hostd.model.keys import NAMESPACE, AgentsUse
 from pp_hostd.model.lease import LEASE, given_up_spec
 from pp_hostd.model.settings import Settings
@@ -34,11 +36,13 @@ NOT_PRINTED = (
 
 
 def install(arguments: Namespace) -> int:
+    check = chosen_check(arguments)
     if arguments.dry_run:
-        flows = arguments.flows or ()
+        flows = _flows(arguments, arguments.flows or ())
         machines = _fitting(arguments.machines or MACHINES_ARE, flows)
         wanted = manifests(machines, AgentsUse(arguments.agents_use or AGENTS_USE), flows)
-        say(yaml.safe_dump_all(wanted, sort_keys=False, width=120) + NOT_PRINTED)
+        printed = yaml.safe_dump_all([*wanted, *([] if check is None else [check])], sort_keys=False, width=120)
+        say(printed + NOT_PRINTED + ("" if check is None else APPLIED_TWICE))
         return 0
     # Only from here on does it need the official client.
     from pp_hostd.leader.commands.administrator import Administrator, Applied
@@ -60,6 +64,8 @@ def install(arguments: Namespace) -> int:
             spec = {**given_up_spec(now()), "leaseTransitions": 0}
             administrator.create(LEASES, {"metadata": {"name": LEASE}, "spec": spec}, NAMESPACE)
             say(f"{Applied.CREATED.value:9}  {LEASES.describe(NAMESPACE, LEASE)}")
+        if check is not None:
+            make_default_check(administrator, check, arguments.wait)
     return 0
 
 
@@ -88,8 +94,12 @@ def _chosen(arguments: Namespace, administrator: Administrator) -> tuple[str, Ag
     leader = administrator.get(KINDS["ClusterRole"], "pp-hostd:leader") or {}
     touched = _touched(leader.get("rules") or ())
     flows = [each.name for each in REGISTRY.all if _touched(each.rights(MACHINES[machines][0])) <= touched]
-    chosen = arguments.flows or flows
+    chosen = _flows(arguments, arguments.flows or flows)
     return _fitting(arguments.machines or machines, chosen), AgentsUse(arguments.agents_use or use), chosen
+
+
+def _flows(arguments: Namespace, flows: Collection[str]) -> Collection[str]:
+    return {*flows, HEALTH_CHECKS.name} if arguments.health_check else flows
 
 
 def _touched(rules: Iterable[Mapping[str, Any]]) -> set[str]:
@@ -111,6 +121,8 @@ def _uninstall(administrator: Administrator) -> None:
         raise UserError("\n  ".join(["this cluster still needs pp-hostd, and nothing was changed:", *against]))
     for kind, api_object in found:
         unmark(administrator, kind, api_object)
+    for name in made_by_install(administrator):
+        _delete(administrator, NODE_HEALTH_CHECKS, {"name": name})
     # For all kinds of machines they have the same names; where Nodes stand for themselves, there are less of them.
     for manifest in reversed(manifests("openshift", AgentsUse.CERTIFICATE, REGISTRY.flows)):
         kind = KINDS[manifest["kind"]]
@@ -145,7 +157,8 @@ def _kept(administrator: Administrator, definition: Json) -> str:
         return ""
     if not _is_ours(administrator, kind):
         return "which somebody else installed"
-    names = [f"{each['metadata']['namespace']}/{each['metadata']['name']}" for each in administrator.list(kind)]
+    found = [each["metadata"] for each in administrator.list(kind)]
+    names = ["/".join(filter(None, (each.get("namespace"), each["name"]))) for each in found]
     if not names:
         return ""
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""

@@ -12,9 +12,10 @@ from pp_hostd.leader.node_memory import NextAction, NodeMemory, Term
 from pp_hostd.leader.requests.health_checks.check import HEALTH_CHECK, HealthChecksCache, HealthSeen
 from pp_hostd.leader.requests.health_checks.definitions import definitions
 from pp_hostd.leader.requests.health_checks.facts import NodeFactsCache
-from pp_hostd.leader.requests.health_checks.plan import health_checks
+from pp_hostd.leader.requests.health_checks.plan import health_checks, is_ours
 from pp_hostd.leader.requests.health_checks.report import sentences
 from pp_hostd.leader.steps.api import Json
+from pp_hostd.model.machine_details import Claim
 from pp_hostd.model.observed import Observed
 from pp_hostd.model.settings import Settings
 
@@ -60,6 +61,9 @@ class HealthChecks(Requester):
         now: float,
     ) -> Iterator[tuple[NextAction | None, NodeMemory]]:
         return health_checks(settings, observed, term, now)
+
+    def has_made(self, claim: Claim) -> bool:
+        return is_ours(claim)
 
     def explained(self, observed: Observed, node: str, at: datetime) -> list[str]:
         return sentences(observed, node, at)

@@ -122,7 +122,11 @@ def _claimed(before: frozenset[str] | None, observed: Observed) -> frozenset[str
 def _claim(seen: MachineSeen | None) -> Claim | None:
     """The claim of a health check; None if there is none."""
     claim = None if seen is None else seen.host.claim
-    return claim if isinstance(claim, Claim) and claim.of.startswith(_OURS) else None
+    return claim if isinstance(claim, Claim) and is_ours(claim) else None
+
+
+def is_ours(claim: Claim) -> bool:
+    return claim.of.startswith(_OURS)
 
 
 def overlapping(judgements: Mapping[str, Judgement]) -> dict[str, tuple[str, ...]]:
