@@ -11,14 +11,12 @@ from pp_hostd.kube.resources import NODE_HEALTH_CHECKS, NODES
 from pp_hostd.leader.commands.waiting import awaited
 from pp_hostd.leader.definition import DEFINITIONS, MANAGED_BY, US
 from pp_hostd.leader.requests.health_checks.check import DEFAULT_MOST, HealthCheck, Rules, parse_health_check
-from pp_hostd.leader.requests.health_checks.definitions import DEFAULT_NAME, default_check
+from pp_hostd.leader.requests.health_checks.definitions import DEFAULT_NAME, FULL_NAME, default_check
 from pp_hostd.service.output import filled, say
 
 if TYPE_CHECKING:
     from pp_hostd.leader.commands.administrator import Administrator
 
-FULL_NAME = f"{NODE_HEALTH_CHECKS.plural}.{NODE_HEALTH_CHECKS.group}"
-"""As kubectl takes it, also where somebody else has a kind of the same name."""
 APPLIED_TWICE = (
     f"\n# Where {NODE_HEALTH_CHECKS.kind} is new, kubectl knows it only after the first apply: apply this once more."
 )

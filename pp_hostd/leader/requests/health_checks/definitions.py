@@ -12,6 +12,8 @@ from pp_hostd.leader.steps.api import Json
 from pp_hostd.model.observed import CONTROL_PLANE_LABELS
 
 DEFAULT_NAME = "workers"
+FULL_NAME = f"{NODE_HEALTH_CHECKS.plural}.{NODE_HEALTH_CHECKS.group}"
+"""As kubectl takes it, also where somebody else has a kind of the same name."""
 _GO_DURATION = "^(0|(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$"
 _RANGE = "^[[][0-9]{1,7}-[0-9]{1,7}[]]$"
 _NAME = "[a-z0-9]([-.a-z0-9]*[a-z0-9])?"

@@ -13,6 +13,7 @@ from pp_hostd.leader.requests.health_checks.check import (
     HealthSeen,
     Rules,
 )
+from pp_hostd.leader.requests.health_checks.definitions import FULL_NAME
 from pp_hostd.leader.requests.health_checks.judge import Health, Judgement, Opinion
 from pp_hostd.leader.requests.health_checks.plan import DELETED, HealthMemory, Outcome, remembered, summed_up
 from pp_hostd.model.moment import render_moment
@@ -83,7 +84,7 @@ def sentences(observed: Observed, node: str, at: datetime) -> list[str]:
     if said:
         return said
     names = ", ".join(each.check.name for each in every)
-    others = f" (there is: {names}; see kubectl edit nodehealthchecks)" if names else f". To get one: {HOW_TO_GET_ONE}"
+    others = f" (there is: {names}; see kubectl edit {FULL_NAME})" if names else f". To get one: {HOW_TO_GET_ONE}"
     return [f"No NodeHealthCheck selects it, so it is remediated only if somebody else requests that{others}."]
 
 
