@@ -229,9 +229,9 @@ MUTANTS_OF_LEADER = (
         11,
         "stopped",
         (
-            "leader.remedies.poison_pill.certainty:refusal",
-            "elif isinstance(record, Withdrawn):",
-            "elif isinstance(record, Withdrawn):\n        return ''\n    elif False:",
+            "leader.remedies.poison_pill.certainty:unbound",
+            "if isinstance(record, Withdrawn):",
+            "if isinstance(record, Withdrawn):\n        return None\n    if False:",
         ),
         (
             "leader.remedies.poison_pill.certainty:_on_nothing",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pp_hostd.leader.steps.own_objects import WriteRoster
+from pp_hostd.model.machine import Machine
 from pp_hostd.model.observed import Observed
 from pp_hostd.model.promise import promise_in
 from pp_hostd.model.record import Unreadable
@@ -80,9 +81,8 @@ def unlisted(observed: Observed) -> dict[str, str]:
     return {name: lacks for name, lacks in rows if isinstance(lacks, str)}
 
 
-def _listed(observed: Observed, name: str, version: int, address: str | None = None) -> Member | str:
-    """The row of this node, or what it lacks, and what to do about that. A recreated Node has no address before its
-    kubelet runs, which waits for the agent, which waits for this row: until then the one that was known holds."""
+def own_machine(observed: Observed, name: str) -> Machine | str:
+    """Returns the machine of this node, if the two name each other; else what is wrong, and what to do about that."""
     seen = observed.nodes.get(name)
     if seen is None:
         return f"there is no such Node. If its host will not join: pp-leader unenroll {name}"
@@ -95,7 +95,16 @@ def _listed(observed: Observed, name: str, version: int, address: str | None = N
     if machine.node != name:
         refers = "no Node" if machine.node is None else f"Node {machine.node}"
         return f"its machine {machine.machine_key} refers to {refers}. Correct that nodeRef, or the Node's annotation"
-    address = seen.node.address or address
+    return machine
+
+
+def _listed(observed: Observed, name: str, version: int, address: str | None = None) -> Member | str:
+    """The row of this node, or what it lacks, and what to do about that. A recreated Node has no address before its
+    kubelet runs, which waits for the agent, which waits for this row: until then the one that was known holds."""
+    machine = own_machine(observed, name)
+    if isinstance(machine, str):
+        return machine
+    address = observed.nodes[name].node.address or address
     if address is None:
         return "it has no address of type InternalIP. See that its kubelet reports one"
     return Member(name, machine.machine_key if machine.namespace else None, address, machine.uid, version, None)

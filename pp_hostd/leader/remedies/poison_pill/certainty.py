@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import replace
 from itertools import chain, islice
+from typing import NamedTuple
 
 from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.plan.freeing import deleted
@@ -19,6 +20,7 @@ from pp_hostd.leader.steps.nodes import MarkFreeing
 from pp_hostd.leader.steps.port import Inspection
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.condemnation import Confirmation
+from pp_hostd.model.moment import render_moment
 from pp_hostd.model.observed import NodeSeen
 from pp_hostd.model.promise import (
     AgentRecord,
@@ -45,19 +47,57 @@ MOST_ASKED = 500
 """In one round, so that no plan becomes slow by it."""
 
 
-def _promise_trouble(view: View, promise: Armed, machine_uid: str) -> str:
-    """Why no wait can be computed from this promise; empty if none."""
+OTHER_BOOT = "its kubelet has reported another boot than the one promised"
+
+
+class Trouble(NamedTuple):
+    """Why no wait for a host can be computed: a reason in one word, as conditions have it, and a sentence."""
+
+    reason: str
+    sentence: str
+
+
+def not_enrolled(view: View) -> str:
+    """Returns a sentence with what to do about it; empty if the node is enrolled."""
+    if view.name in view.observed.enrolled:
+        return ""
+    unknown = "the node is not enrolled, so the leader can't know when it is dead"
+    return f"{unknown}. To enrol it: pp-leader enroll {view.name}"
+
+
+def _promise_trouble(view: View, promise: Armed, machine_uid: str) -> Trouble | None:
+    """Why no wait can be computed from this promise; None if one can."""
     if promise.machine_uid != machine_uid:
-        return f"its promise is about another machine (uid {promise.machine_uid}, not {machine_uid})"
+        told = f"its promise is about another machine (uid {promise.machine_uid}, not {machine_uid})"
+        return Trouble("OtherMachine", told)
     if promise.watchdog is WatchdogKind.SOFTWARE_ONLY and not view.settings.leader.accept_software_only:
-        return "it has no watchdog, and leader.accept_software_only is false"
+        return Trouble("NoWatchdog", "it has no watchdog, and leader.accept_software_only is false")
     if promise.watchdog is WatchdogKind.SOFTDOG and not view.settings.leader.accept_softdog:
-        return "its watchdog is softdog, which a hung kernel stops, and leader.accept_softdog is false"
+        told = "its watchdog is softdog, which a hung kernel stops, and leader.accept_softdog is false"
+        return Trouble("Softdog", told)
     electorate = view.electorates.of(promise)
     if isinstance(electorate, Unreadable):
-        return str(electorate)
-    listed = view.electorates.member(electorate, view.name) is not None
-    return "" if listed else f"it has promised version {electorate.version} of the roster, which does not list it"
+        return Trouble("UnknownRoster", str(electorate))
+    if view.electorates.member(electorate, view.name) is not None:
+        return None
+    return Trouble("NotListed", f"it has promised version {electorate.version} of the roster, which does not list it")
+
+
+def unbound(view: View, seen: NodeSeen, machine_uid: str) -> Trouble | None:
+    """Why the host that states this is not bound by a promise that the leader can wait for; None if it is."""
+    record = seen.node.agent
+    promise = promise_in(record)
+    if promise is not None:
+        return _promise_trouble(view, promise, machine_uid)
+    if isinstance(record, Withdrawn):
+        order = record.maintenance
+        if order is None:
+            return Trouble("Withdrawn", "its agent has withdrawn its promise")
+        told = f"it is in maintenance by {order.who} until {render_moment(order.until_wallclock)}: {order.why}"
+        return Trouble("Maintenance", told)
+    if isinstance(record, GateClosed):
+        return Trouble("Booting", "its gate is closed, and its agent has promised nothing in this boot yet")
+    return Trouble("NoPromise", "its agent has promised nothing") if record is None else Trouble("Unreadable", str(record))
 
 
 def refusal(view: View, seen: NodeSeen, machine_uid: str) -> str:
@@ -65,17 +105,8 @@ def refusal(view: View, seen: NodeSeen, machine_uid: str) -> str:
     record = seen.node.agent
     if _confirmed(seen) or isinstance(record, GateClosed) or (record is None and isinstance(seen.freed, int)):
         return ""
-    promise = promise_in(record)
-    if promise is not None:
-        trouble = _promise_trouble(view, promise, machine_uid)
-    elif isinstance(record, Withdrawn):
-        order = record.maintenance
-        trouble = (
-            f"it is in maintenance by {order.who}: {order.why}" if order else "its agent has withdrawn its promise"
-        )
-    else:
-        trouble = str(record) if record is not None else "its agent has promised nothing"
-    return _or_a_word(trouble, seen.node.name) if trouble else ""
+    trouble = unbound(view, seen, machine_uid)
+    return "" if trouble is None else _or_a_word(trouble.sentence, seen.node.name)
 
 
 def _or_a_word(trouble: str, name: str) -> str:
@@ -111,7 +142,7 @@ def _boot_trouble(found: NodeSeen) -> str:
     """A promise ends with its boot: workloads may run in another one, which its agent never reported."""
     if not isinstance(found.node.agent, (Armed, Committed)) or _confirmed(found) or not overtaken(found.node):
         return ""
-    return _or_a_word("its kubelet has reported another boot than the one promised", found.node.name)
+    return _or_a_word(OTHER_BOOT, found.node.name)
 
 
 def _inspect(view: View, sentence: str, stage: Stage = Stage.ACKNOWLEDGING) -> NextAction:

@@ -12,7 +12,7 @@ from pp_hostd.leader.plan.freeing import undeletable
 from pp_hostd.leader.plan.request_trouble import request_trouble, unreadable_backup
 from pp_hostd.leader.plan.valves import Valves, begun, handed_over, paused
 from pp_hostd.leader.plan.view import View
-from pp_hostd.leader.remedies.poison_pill.certainty import LOOK_AGAIN_SECONDS, certain, refusal
+from pp_hostd.leader.remedies.poison_pill.certainty import LOOK_AGAIN_SECONDS, certain, not_enrolled, refusal
 from pp_hostd.leader.remedies.poison_pill.memory import PillMemory
 from pp_hostd.leader.remedies.poison_pill.steps import Condemn
 from pp_hostd.leader.steps.machines import Clear, Inspect
@@ -237,11 +237,8 @@ def _trouble(view: View, machine: Machine, seen: NodeSeen | None) -> str:
     trouble = request_trouble(view, machine, seen)
     if trouble or seen is None:
         return trouble
-    if view.name not in view.observed.enrolled:
-        unknown = "the node is not enrolled, so the leader can't know when it is dead"
-        return f"{unknown}. To enrol it: pp-leader enroll {view.name}"
-    if isinstance(machine.condemnation, Condemned):
-        return ""
+    if isinstance(machine.condemnation, Condemned) or not_enrolled(view):
+        return not_enrolled(view)
     by_deletion = view.settings.leader.strategy == "node-delete"
     return refusal(view, seen, machine.uid) or (undeletable(seen) if by_deletion else "")
 
