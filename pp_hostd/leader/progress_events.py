@@ -131,11 +131,12 @@ class ProgressEvents:
     def _say(self, next_action: NextAction, stage: str, sentence: str, observed: Observed) -> None:
         warning = next_action.refused and stage != FINISHED
         priority = Priority.WARNING if warning else Priority.NOTICE
-        line = f"{next_action.node or next_action.machine_key}: {sentence}"
+        name = next_action.node or next_action.machine_key or next_action.of
+        line = f"{name}: {sentence}"
         self._journal.say(
             Message.COURSE, line, priority, node=next_action.node, machine=next_action.machine_key, stage=stage
         )
-        self._note(Told(self._wallclock(), next_action.node or next_action.machine_key, stage, sentence))
+        self._note(Told(self._wallclock(), name, stage, sentence))
         reason = "".join(word.capitalize() for word in ("refused" if warning else stage).split())
         for about in self._about(next_action, observed):
             self._event(about, reason, sentence, warning)

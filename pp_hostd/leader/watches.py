@@ -101,6 +101,7 @@ def observed(
         budget=ours.budget,
         clusters=clusters,
         claims=machines.claims,
+        machines_revision=machines.revision,
         parts=parts,
     )
 

@@ -48,6 +48,8 @@ PAUSED_NODE = PREFIX + "paused"
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 UNREACHABLE = PREFIX + "Unreachable"
 """A condition of the Node, which the leader keeps: no agent that was asked reaches its host."""
+PROTECTED = PREFIX + "Protected"
+"""A condition of the Node, which the leader keeps: the host is bound by a promise to reset itself."""
 RECREATED = "RecreatedByPpHostd"
 """The reason of Ready=Unknown on a Node that the leader has recreated, until its kubelet reports."""
 

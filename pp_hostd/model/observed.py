@@ -114,7 +114,8 @@ class Observed:
     """`requests` names the machines that need work (their condemnation is anything but NotRequested, or its
     label is left), `marked` the Nodes that bear the leader's marks: so a plan looks at these alone. `enrolled` are
     names of nodes. `claims` are the machines that name a BareMetalHost, by its namespace/name or, where they tell only
-    that, its uid. `parts` are what remedies and requesters read for themselves, by its type."""
+    that, its uid. `machines_revision` grows whenever another uid or Node is a machine's. `parts` are what remedies and
+    requesters read for themselves, by its type."""
 
     nodes: Mapping[str, NodeSeen] = field(default_factory=dict)
     machines: Mapping[str, MachineSeen] = field(default_factory=dict)
@@ -127,6 +128,7 @@ class Observed:
     enrolled: frozenset[str] = frozenset()
     clusters: ClustersSeen = ClustersSeen()
     claims: Mapping[str, Set[str]] = field(default_factory=dict)
+    machines_revision: int = 0
     parts: Mapping[type, object] = field(default_factory=dict)
 
     def part(self, of: type[Part]) -> Part:

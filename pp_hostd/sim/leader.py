@@ -149,9 +149,7 @@ class LeaderTerm:
     # The driver's hands.
 
     def show(self, next_actions: tuple[NextAction, ...]) -> None:
-        for next_action in next_actions:
-            if next_action.quiet:
-                continue
+        for next_action in (each for each in next_actions if each.refused or not each.quiet):
             if self._told.get(next_action.node) != next_action.sentence:
                 self._told[next_action.node] = self._leader.told[next_action.node] = next_action.sentence
                 self._leader.note(self._leader.host, f"{next_action.node}: {next_action.sentence}")

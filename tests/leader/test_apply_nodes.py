@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Callable
 
 import pytest
@@ -11,11 +12,13 @@ from pp_hostd.kube.kubeconfig import Kubeconfig
 from pp_hostd.kube.resources import NODES, Resource
 from pp_hostd.leader.steps.nodes import (
     Complete,
+    Condition,
     Cordon,
     DeleteNode,
     MarkFreeing,
     NoteRequest,
     Recreate,
+    SetCondition,
     SetUnknown,
     Uncordon,
 )
@@ -34,10 +37,12 @@ from tests.leader.applying import Actuators, backup_of, read
 Step = Callable[[Json], LeaderStep]
 """From the Node as it was looked at."""
 
+ARMED = Condition("pp-hostd.io/Protected", "True", "Armed", "resets itself")
 CONDITIONAL: dict[str, Step] = {
     "cordon": lambda node: Cordon(node["metadata"]["name"], uid_of(node), version_of(node), 7),
     "mark": lambda node: MarkFreeing(node["metadata"]["name"], uid_of(node), version_of(node), 7, out_of_service=True),
     "unknown": lambda node: SetUnknown(node["metadata"]["name"], uid_of(node), version_of(node)),
+    "condition": lambda node: SetCondition(node["metadata"]["name"], uid_of(node), version_of(node), ARMED),
     "note": lambda node: NoteRequest(node["metadata"]["name"], uid_of(node), version_of(node)),
     "delete": lambda node: DeleteNode(node["metadata"]["name"], uid_of(node), version_of(node)),
 }
@@ -261,3 +266,31 @@ async def test_a_node_that_changes_between_read_and_write_is_a_conflict(
     after = await home.client.get(NODES, unique)
     assert annotations_of(after) == {**annotations_of(before), "promise": "withdrawn"}
     assert after["spec"] == before["spec"]
+
+
+async def test_a_condition_is_set_beside_all_others_and_dated_by_its_last_change_of_status(
+    actuators: Actuators, client: ApiClient, unique: str
+) -> None:
+    created = await create(client, unique)
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    old = {"type": ARMED.type, "status": "True", "reason": "Old", "lastTransitionTime": "2026-02-01T00:00:00Z"}
+    before = await client.patch(NODES, unique, {"status": {"conditions": [old, ready]}}, subresource="status")
+    await actuators.done(CONDITIONAL["condition"](before))
+    after = await client.get(NODES, unique)
+    condition, others = after["status"]["conditions"][0], after["status"]["conditions"][1:]
+    assert Condition.of(condition) == ARMED
+    assert condition["lastTransitionTime"] == "2026-02-01T00:00:00Z" < condition["lastHeartbeatTime"]
+    assert others == before["status"]["conditions"][1:]
+    assert after["spec"] == created["spec"]
+    await actuators.done(SetCondition(unique, uid_of(after), version_of(after), replace(ARMED, status="False")))
+    last = (await client.get(NODES, unique))["status"]["conditions"][0]
+    assert last["lastTransitionTime"] == last["lastHeartbeatTime"]
+
+
+async def test_a_condition_that_the_node_has_is_not_written_again(
+    actuators: Actuators, client: ApiClient, unique: str
+) -> None:
+    await actuators.done(CONDITIONAL["condition"](await create(client, unique)))
+    before = await client.get(NODES, unique)
+    await actuators.done(CONDITIONAL["condition"](before))
+    assert await client.get(NODES, unique) == before

@@ -46,7 +46,9 @@ PROMISES = {
     "the agent's record is unreadable: T is 1000000000": stated(ABSURD),
     "its agent has promised nothing": lambda world: world.state(None),
     "its agent has withdrawn its promise": World.withdraws,
-    "it is in maintenance by ann until 2026-03-01T00:00:00Z: new memory": lambda world: world.state(Withdrawn("boot-1", ORDER)),
+    "it is in maintenance by ann until 2026-03-01T00:00:00Z: new memory": lambda world: world.state(
+        Withdrawn("boot-1", ORDER)
+    ),
     "it has no watchdog, and leader.accept_software_only is false": promised(watchdog=WatchdogKind.SOFTWARE_ONLY),
     "its promise is about another machine (uid another, not machine-x)": promised(machine_uid="another"),
     "the roster holds versions 1 to 1": promised(roster_version=9),

@@ -15,6 +15,7 @@ from pp_hostd.leader.driver import Driver
 from pp_hostd.leader.node_memory import NextAction
 from pp_hostd.leader.registry import REGISTRY, Registry
 from pp_hostd.leader.steps.api import ServedKinds, ServedMachines
+from pp_hostd.leader.steps.nodes import SetCondition
 from pp_hostd.leader.steps.own_objects import WriteRoster
 from pp_hostd.leader.steps.port import Exchange, Kind, LeaderStep, Pace, Port, StepEnded, StepNews, outcome_of
 from pp_hostd.model.condemnation import Condemned, Draw, NotRequested
@@ -36,7 +37,8 @@ MOST_TURNS_AT_ONCE = 200
 
 
 class VirtualCluster:
-    """Senses and hands of the real driver. `done` is every step that took effect, and when; each takes so long."""
+    """Senses and hands of the real driver. `done` is every step that took effect, and when; each takes so long. Upkeep
+    of conditions is beside the point of most tests: it takes no time, and stands in `conditions_set` instead."""
 
     latency_seconds = 0.0
     wallclock_ahead_seconds: int | None = None
@@ -53,6 +55,7 @@ class VirtualCluster:
         self.driver = self.a_term("leader-host")
         self.under_way: list[Step] = []
         self.done: list[tuple[float, LeaderStep]] = []
+        self.conditions_set: list[tuple[float, LeaderStep]] = []
         self.pods: dict[str, int] = {}
         self.leases: dict[str, str] = {}
         self._news: list[StepNews] = []
@@ -89,6 +92,8 @@ class VirtualCluster:
 
     def start(self, node: str, remedy: LeaderStep) -> None:
         self.under_way.append((node, remedy, self.now))
+        if isinstance(remedy, SetCondition):
+            self._carry_out(self.under_way.pop(), self.conditions_set)
 
     def write_roster(self, order: WriteRoster) -> None:
         at_once(outcome_of(order, self._port("")))
@@ -132,6 +137,8 @@ class VirtualCluster:
             if self.under_way:
                 self.pass_until(self.now + self.latency_seconds)
                 self.carry_out()
+            elif self._news:
+                continue  # which wakes the leader
             elif self.now >= end:
                 return False
             elif due > self.now:
@@ -145,11 +152,14 @@ class VirtualCluster:
 
     def carry_out(self) -> None:
         """The step that has been under way for longest takes effect, and is told."""
-        node, step, began_at = self.under_way.pop(0)
+        self._carry_out(self.under_way.pop(0), self.done)
+
+    def _carry_out(self, under_way: Step, done: list[tuple[float, LeaderStep]]) -> None:
+        node, step, began_at = under_way
         self._steps_api.now = began_at  # until its first exchange
         written, sentence = at_once(outcome_of(step, self._port(node)))
         if written is Written.DONE:
-            self.done.append((self.now, step))
+            done.append((self.now, step))
         self._news.append(StepEnded(node, step, written, self.now, sentence))
 
     def fail(self, written: Written, sentence: str = "the API does not answer") -> None:

@@ -55,6 +55,13 @@ def _is_our_request(api_object: Json) -> bool:
     return isinstance(claim, Claim) and any(each.has_made(claim) for each in REGISTRY.requesters)
 
 
+def condition_removal(node: Json) -> Json | None:
+    """The merge patch of the status that takes our conditions off the Node; None where there are none."""
+    conditions = (node.get("status") or {}).get("conditions") or []
+    kept = [each for each in conditions if not each.get("type", "").startswith(PREFIX)]
+    return {"status": {"conditions": kept}} if kept != conditions else None
+
+
 def objections(
     lease: Json | None, found: Sequence[Found], config_maps: Sequence[Json], read_by_flows: Sequence[Found] = ()
 ) -> list[str]:

@@ -126,7 +126,12 @@ class Administrator:
         return self._call("PATCH", path, patch, MERGE_PATCH, allowed=(404, 409)).status == 200
 
     def change(
-        self, resource: Resource, name: str, namespace: str | None, change: Callable[[Json], Json | None]
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None,
+        change: Callable[[Json], Json | None],
+        subresource: str | None = None,
     ) -> bool:
         """Patch the object with what `change` makes of it, on the very version that it was made of (no two incarnations
         share one); again if others wrote in between. False if there is no such object, or nothing to change."""
@@ -136,7 +141,8 @@ class Administrator:
             if found is None or patch is None:
                 return False
             version = {"resourceVersion": found["metadata"]["resourceVersion"]}
-            if self.patch(resource, name, namespace, {**patch, "metadata": {**patch.get("metadata", {}), **version}}):
+            patch = {**patch, "metadata": {**patch.get("metadata", {}), **version}}
+            if self.patch(resource, name, namespace, patch, subresource):
                 return True
         raise UserError(f"{resource.describe(namespace, name)} changes too fast to be written to", "Try again.")
 

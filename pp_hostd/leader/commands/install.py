@@ -11,8 +11,8 @@ import yaml
 
 from pp_hostd.errors import UserError
 from pp_hostd.kube.client import Json
-from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, MACHINES, NODE_HEALTH_CHECKS, Resource
-from pp_hostd.leader.access.leftovers import Found, objections, removal
+from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, MACHINES, NODE_HEALTH_CHECKS, NODES, Resource
+from pp_hostd.leader.access.leftovers import Found, condition_removal, objections, removal
 from pp_hostd.leader.access.manifests import KINDS, manifests
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.commands.default_check import APPLIED_TWICE, chosen_check, made_by_install, make_default_check
@@ -176,7 +176,10 @@ def _nodes_and_machines(administrator: Administrator) -> list[Found]:
 def unmark(administrator: Administrator, kind: Resource, api_object: Json) -> None:
     """Take our marks off a Node or Machine, though it may have changed since it was read."""
     name, namespace = api_object["metadata"]["name"], api_object["metadata"].get("namespace")
-    if removal(api_object) is not None and administrator.change(kind, name, namespace, removal):
+    marked = removal(api_object) is not None and administrator.change(kind, name, namespace, removal)
+    if kind is NODES and condition_removal(api_object) is not None:
+        marked |= administrator.change(kind, name, namespace, condition_removal, "status")
+    if marked:
         say(f"unmarked  {kind.describe(namespace, name)}")
 
 

@@ -33,6 +33,22 @@ _OUT_OF_SERVICE_TAINT = {"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect
 """The cluster's own controllers force-delete the pods and detach the volumes of a Node with this one."""
 
 
+@frozen
+class Condition:
+    """A condition of a Node, without its times."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+
+    @classmethod
+    def of(cls, condition: Json) -> Condition:
+        """The condition as the API shows it; a part that is missing, or is no text, counts as empty."""
+        found = (condition.get(key) for key in ("type", "status", "reason", "message"))
+        return cls(*(text if isinstance(text, str) else "" for text in found))
+
+
 def cordon(node: Json, condemnation_id: int) -> Json:
     """Returns the patch: unschedulable, and our taint (rule 9). A Node that was schedulable before is marked, to become
     so again."""
@@ -81,16 +97,25 @@ def unheard(node: Json, now: datetime) -> Json:
     return {"status": {"conditions": [*conditions, _unheard(now)]}}
 
 
-def conditioned(node: Json, step: SetCondition, now: datetime) -> Json:
-    """The patch of the status; empty if the Node says so already. A condition whose status stays, stays as old."""
-    conditions, moment = _part(node, "status").get("conditions") or [], render_moment(now)
-    before: Json = next((each for each in conditions if each.get("type") == step.type), {})
-    said = {"type": step.type, "status": step.status, "reason": step.reason, "message": step.message}
-    if {**before, **said} == before:
+def with_condition(node: Json, condition: Condition, now: datetime) -> Json:
+    """The patch of the status that gives the Node this condition; all others stay as they are, in their places."""
+    present = _part(node, "status").get("conditions") or []
+    before = next((each for each in present if each.get("type") == condition.type), None)
+    if before is not None and condition == Condition.of(before):
         return {}
-    since = before.get("lastTransitionTime") if before.get("status") == step.status else None
-    condition = {**said, "lastHeartbeatTime": moment, "lastTransitionTime": since or moment}
-    return {"status": {"conditions": [*(each for each in conditions if each is not before), condition]}}
+    moment = render_moment(now)
+    stays = before is not None and before.get("status") == condition.status
+    body = {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+        "lastHeartbeatTime": moment,
+        "lastTransitionTime": (before or {}).get("lastTransitionTime") or moment if stays else moment,
+    }
+    if before is None:
+        return {"status": {"conditions": [*present, body]}}
+    return {"status": {"conditions": [body if each is before else each for each in present]}}
 
 
 def complete(node: Json, backup: Backup, *, is_machine: bool) -> Json:
@@ -274,18 +299,16 @@ class SetUnknown:
 
 @frozen
 class SetCondition:
-    """Have a condition of the Node say so. The Node's other conditions stay as they are."""
+    """Give the Node this condition, and touch no other one. It is not written if the Node has it already."""
 
     node: str
     uid: str
-    type: str
-    status: str
-    reason: str
-    message: str
+    resource_version: str
+    condition: Condition
 
     async def run(self, port: Port) -> str:
-        change = partial(conditioned, step=self, now=port.wallclock())
-        return await _change(port, self.node, self.uid, None, change, "status")
+        change = partial(with_condition, condition=self.condition, now=port.wallclock())
+        return await _change(port, self.node, self.uid, self.resource_version, change, "status")
 
 
 @frozen

@@ -97,7 +97,9 @@ def unbound(view: View, seen: NodeSeen, machine_uid: str) -> Trouble | None:
         return Trouble("Maintenance", told)
     if isinstance(record, GateClosed):
         return Trouble("Booting", "its gate is closed, and its agent has promised nothing in this boot yet")
-    return Trouble("NoPromise", "its agent has promised nothing") if record is None else Trouble("Unreadable", str(record))
+    return (
+        Trouble("NoPromise", "its agent has promised nothing") if record is None else Trouble("Unreadable", str(record))
+    )
 
 
 def refusal(view: View, seen: NodeSeen, machine_uid: str) -> str:

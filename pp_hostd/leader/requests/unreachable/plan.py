@@ -14,7 +14,7 @@ from pp_hostd.leader.node_memory import NextAction, NodeMemory, Stage, Term
 from pp_hostd.leader.plan.view import Electorates, View
 from pp_hostd.leader.requests.unreachable.seen import SuspicionsSeen
 from pp_hostd.leader.requests.unreachable.steps import TryHost, Warn
-from pp_hostd.leader.steps.nodes import SetCondition
+from pp_hostd.leader.steps.nodes import Condition, SetCondition
 from pp_hostd.leader.steps.port import LeaderStep
 from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.keys import UNREACHABLE
@@ -139,7 +139,8 @@ def _is_worked_on(view: View, seen: NodeSeen) -> bool:
 
 
 def _told(seen: NodeSeen, status: str, reason: str, message: str) -> SetCondition:
-    return SetCondition(seen.node.name, seen.node.uid, UNREACHABLE, status, reason, message)
+    condition = Condition(UNREACHABLE, status, reason, message)
+    return SetCondition(seen.node.name, seen.node.uid, seen.node.resource_version, condition)
 
 
 def _others(electorate: Electorate, view: View) -> tuple[Member, ...]:
