@@ -26,7 +26,7 @@ def pulled_link() -> Iterator[Figure]:
         time.sleep(Settings().leader.start_grace_seconds)
         eventually(lambda: _healthy(site) == len(site.bed.hosts), "all hosts are healthy", 60)
         (lost,) = site.hosts_of(POD)
-        timeline = Timeline(site, [lost], "its link is pulled, and nobody asks for anything")
+        timeline = Timeline(site, [lost], "its link is pulled, and nobody does anything about it")
         site.bed.set_carrier(lost.name, False)
 
         def elsewhere() -> bool:

@@ -66,7 +66,7 @@ class Story:
         self._until_runs_on(VICTIM)
 
     def _lose(self) -> None:
-        self._narrator.scene(f"{VICTIM} is cut off from everyone, and nobody asks for anything")
+        self._narrator.scene(f"{VICTIM} is cut off from everyone, and nobody does anything about it")
         cut_at, dead_seconds = now(), self._times.dead_seconds
         del self._to_stay_up[VICTIM]
         self._bed.cut(VICTIM)

@@ -107,7 +107,7 @@ def test_a_softdog_protects_if_the_settings_accept_one(accepted: bool) -> None:
     assert told(world)[:2] == (("True", "Armed") if accepted else ("False", "Softdog"))
 
 
-@pytest.mark.parametrize("reason", {*REASONS} - {"Booting", "Resetting", "OtherBoot"})
+@pytest.mark.parametrize("reason", sorted({*REASONS} - {"Booting", "Resetting", "OtherBoot"}))
 def test_what_is_not_protected_is_refused_when_it_is_requested(reason: str) -> None:
     world = World()
     REASONS[reason][0](world)
