@@ -111,6 +111,8 @@ class Prober:
         finally:
             self._contacts[probed.contact] += 1
             self._probing.ended(name, sent_at, probed.finding, self._clock())
+            if not probed.finding:  # it may be repeated sooner than the next turn
+                self._woken.set()
 
     async def _post_suspects(self, wanted: Suspicion | None) -> None:
         failure = "unforeseen"
@@ -131,4 +133,3 @@ class Prober:
             await work
         except Exception as error:
             self._complain(f"probing other hosts: unforeseen: {error!r}")
-        self._woken.set()

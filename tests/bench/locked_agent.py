@@ -62,14 +62,15 @@ def _fill(cluster: EmbeddedCluster, nodes: int) -> None:
 
         uid = create(NODES.path(), {"metadata": {"name": NODE}})
         create(NAMESPACES.path(), {"metadata": {"name": NAMESPACE}})
-        members = [Member(NODE, None, "10.78.255.254", uid, 1, None), *map(_member, range(nodes - 1))]
+        members = [Member(NODE, None, "127.78.255.254", uid, 1, None), *map(_member, range(nodes - 1))]
         roster = Roster.of(1, 1, members).render()
         create(CONFIG_MAPS.path(NAMESPACE), {"metadata": {"name": ROSTER}, "data": {ROSTER: roster}})
 
 
 def _member(number: int) -> Member:
+    """On loopback, where nobody listens: the agent probes some of them."""
     uid = f"{number:08x}-0000-4000-8000-{number * 7919:012x}"
-    return Member(f"node-{number:04}", None, f"10.78.{number >> 8}.{number & 255}", uid, 1, None)
+    return Member(f"node-{number:04}", None, f"127.78.{number >> 8}.{number & 255}", uid, 1, None)
 
 
 def _configured(cluster: EmbeddedCluster, directory: Path) -> str:
