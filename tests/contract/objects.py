@@ -16,6 +16,7 @@ from pp_hostd.kube.resources import (
     LEASES,
     METAL3_REMEDIATION_TEMPLATES,
     METAL3_REMEDIATIONS,
+    NODE_HEALTH_CHECKS,
     NODES,
     OPENSHIFT_HEALTH_CHECKS,
     OPENSHIFT_MACHINES,
@@ -48,12 +49,15 @@ CONTENT: dict[Resource, Json] = {
     METAL3_REMEDIATIONS: {"spec": REBOOT},
     METAL3_REMEDIATION_TEMPLATES: {"spec": {"template": {"spec": REBOOT}}},
     PROPOSED_REMEDIATIONS: {"spec": {"strategy": "escalate", "deleteAfterRetries": 1}},
+    NODE_HEALTH_CHECKS: {
+        "spec": {"selector": {}, "unreachableSeconds": 2, "maxUnhealthy": "40%", "nodeStartupTimeout": "10m"}
+    },
     POISON_PILL_REMEDIATIONS: {"spec": {"retryLimit": 1, "timeoutSeconds": 600}},
 }
 
 KINDS = list(CONTENT)
 BUILTIN_GROUPS = {"", "batch", "coordination.k8s.io", "storage.k8s.io"}
-CUSTOM_KINDS = [kind for kind in KINDS if kind.group not in BUILTIN_GROUPS]
+CUSTOM_KINDS = [kind for kind in KINDS if kind.group not in BUILTIN_GROUPS and kind.namespaced]
 
 
 def label(kind: Resource) -> str:
