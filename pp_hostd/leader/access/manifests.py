@@ -34,7 +34,7 @@ def leader_roles(machines: str, flows: Collection[str] = (), registry: Registry 
     more = [each for flow in registry.all if flow.name in flows for each in flow.rights(kind)]
     everywhere = [
         rule(NODES, f"{READ} create patch delete"),
-        sub_rule(NODES),  # Ready=Unknown of a Node that came back without conditions
+        sub_rule(NODES),  # our own conditions, and Ready=Unknown of a Node that came back without any
         *([] if kind is NODES else [rule(kind, f"{READ} patch")]),
         *([rule(CAPI_CLUSTERS, READ)] if machines == "cluster-api" else []),  # whether they are paused
         *(each for number, each in enumerate(more) if each not in more[:number]),
