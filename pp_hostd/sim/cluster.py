@@ -35,12 +35,16 @@ class Cluster:
     requested_by: str = ""
     """The kind of the objects by which a health check requests remediation; if empty, by the annotation."""
 
+    health_checks: bool = False
+    """Whether it has a NodeHealthCheck of ours, and agents that probe each other."""
+
     def __str__(self) -> str:
         parts = [f"machines: {self.machines}", f"strategy: {self.strategy}" if self.strategy else ""]
         parts.append(f"taint gate: {', '.join(self.tainted)}" if self.tainted else "")
         parts.append(f"API on: {', '.join(self.api_on)}" if self.api_on else "")
         parts.append(f"power cycles{', with fallback' if self.fallback else ''}" if self.power_cycles else "")
         parts.append(f"requested by: {self.requested_by}" if self.requested_by else "")
+        parts.append("health checks" if self.health_checks else "")
         return "; ".join(filter(None, parts))
 
     @property

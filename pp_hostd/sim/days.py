@@ -24,6 +24,8 @@ POWERED_DAYS = 0.25
 """So many of all days with Machines come to a cluster that power-cycles hosts."""
 DAYS_BY_OBJECTS = 0.25
 """And on so many remediation objects request in place of annotations."""
+CHECKED_DAYS = 0.25
+"""And so many days come to a cluster with a health check of ours."""
 POWERED_SECONDS = 60.0
 """Such a day is longer: a host is switched off, and boots."""
 
@@ -51,7 +53,8 @@ def random_schedule(
     if wanted not in POWER_THEMES and (wanted or not every_flow):
         return attacked
     powered = _powered(attacked, replace(day, chance=random.Random(f"power {seed}")), wanted)
-    return _by_objects(powered, random.Random(f"objects {seed}"))
+    by_objects = _by_objects(powered, random.Random(f"objects {seed}"))
+    return _checked(by_objects, random.Random(f"checks {seed}"))
 
 
 def _in_time(troubles: list[Trouble]) -> tuple[Trouble, ...]:
@@ -98,6 +101,13 @@ def _by_objects(schedule: Schedule, chance: random.Random) -> Schedule:
         return schedule
     kind = METAL3 if cluster.power_cycles else POISON_PILL
     return replace(schedule, cluster=replace(cluster, requested_by=kind.name))
+
+
+def _checked(schedule: Schedule, chance: random.Random) -> Schedule:
+    """The same day in a cluster that has a health check of ours, beside whoever else requests."""
+    if chance.random() >= CHECKED_DAYS:
+        return schedule
+    return replace(schedule, cluster=replace(schedule.cluster, health_checks=True))
 
 
 def _cluster(day: Day, theme: str) -> Cluster:

@@ -11,7 +11,7 @@ from pp_hostd.model.boot_commitments import Gate
 from pp_hostd.model.control import Maintenance
 from pp_hostd.model.node import parse_node
 from pp_hostd.model.roster import Roster
-from pp_hostd.sim.api import SERVERS, Api, as_it_is
+from pp_hostd.sim.api import SERVERS, Api, Json, as_it_is
 from pp_hostd.sim.network import Network
 from pp_hostd.sim.time import Clock, Time
 
@@ -207,6 +207,14 @@ PERIOD_SECONDS = 10.0
 LOOK_SECONDS = 1.0
 
 
+def has_a_way(api: Api, network: Network, name: str) -> bool:
+    """Whether this host reaches an API server that answers."""
+    return any(
+        api.answers(server) and (name, server) not in network.cut and (server, name) not in network.cut
+        for server in SERVERS
+    )
+
+
 class Kubelet:
     """The kubelet of one boot. Unless it is `held`, it runs from the beginning, and looks for the leader's taint."""
 
@@ -221,26 +229,26 @@ class Kubelet:
         runs = self._boot.kubelet_since is not None
         if runs or not self._held:
             self._host.kubelet_runs()  # and starts what needs no API
-        if (runs or not self._held) and self._has_a_way():
+        if (runs or not self._held) and has_a_way(self._api, self._network, self._host.name):
             self._report()
             if not runs and not self._is_kept_away():
                 self._host.start_workloads(self._boot)
         self._time.after(PERIOD_SECONDS if runs else LOOK_SECONDS, self._go_on)
 
-    def _has_a_way(self) -> bool:
-        name, cut = self._host.name, self._network.cut
-        return any(
-            self._api.answers(server) and (name, server) not in cut and (server, name) not in cut for server in SERVERS
-        )
-
     def _report(self) -> None:
         name = self._host.name
         self._api.leases[name] = f"{self._time.now:.3f}"
         node = self._api.if_there(as_it_is, NODES, "", name)
-        if node is not None and node.get("status", {}).get("nodeInfo", {}).get("bootID") != self._boot.id:
+        if node is not None and not self._is_reported(node):
             ready = {"type": "Ready", "status": "True"}
-            status = {"status": {"nodeInfo": {"bootID": self._boot.id}, "conditions": [ready]}}
+            others = [each for each in node.get("status", {}).get("conditions") or () if each["type"] != "Ready"]
+            status = {"status": {"nodeInfo": {"bootID": self._boot.id}, "conditions": [*others, ready]}}
             self._api.patch(NODES, "", name, status, "status")
+
+    def _is_reported(self, node: Json) -> bool:
+        status = node.get("status", {})
+        ready = any((each["type"], each["status"]) == ("Ready", "True") for each in status.get("conditions") or ())
+        return ready and bool(status.get("nodeInfo", {}).get("bootID") == self._boot.id)
 
     def _is_kept_away(self) -> bool:
         """A Node that is missing is the leader's to recreate."""

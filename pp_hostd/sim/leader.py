@@ -9,7 +9,7 @@ from typing import Callable, Protocol
 
 from pp_hostd.embedded.history import Event
 from pp_hostd.embedded.paging import Query
-from pp_hostd.kube.resources import LEASES
+from pp_hostd.kube.resources import LEASES, NODE_HEALTH_CHECKS
 from pp_hostd.leader.caches import Watch, is_later
 from pp_hostd.leader.driver import Driver
 from pp_hostd.leader.node_memory import NextAction
@@ -79,7 +79,7 @@ class LeaderTerm:
         self._pace = Pace(leader.settings.leader.deletions_per_second)
         self.driver = Driver(leader.settings, self, self, own_node=leader.host, clock=self.clock, draw=leader.draw)
         for watch in self._watches.watches:
-            if not watch.unused:
+            if not watch.unused or (cluster.health_checks and watch.versions == (NODE_HEALTH_CHECKS,)):
                 self._follow(watch)
 
     def close(self) -> None:

@@ -21,6 +21,7 @@ from pp_hostd.sim.cluster import PLAIN, Cluster
 from pp_hostd.sim.disturbance import Disturbances
 from pp_hostd.sim.exchange import Answered
 from pp_hostd.sim.filled import fill, machine_of
+from pp_hostd.sim.health import Reports
 from pp_hostd.sim.host import Boot, Host, Kubelet
 from pp_hostd.sim.leader import Leader
 from pp_hostd.sim.leader_port import Freed
@@ -79,6 +80,9 @@ class World:
         watchdog_seconds = settings.watchdog.timeout_seconds
         self.disturbances = Disturbances(self.time, self.network, self.api, self.hosts, watchdog_seconds)
         fill(self.api, self.names, settings.leader.lease_seconds)
+        dice = random.Random(f"reports {seed}")
+        if cluster.health_checks:
+            Reports(self.api, self.network, self.time, dice, self.names, self._reaches)
         for name, host in self.hosts.items():
             host.held = cluster.gate(name) is GateKind.HOLD
             host.start, host.started = partial(self._start, host), partial(self._started, name)

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from pp_hostd.leader.requests.health_checks.steps import RequestRemediation, SetStatus, Withdraw
-from pp_hostd.leader.steps.nodes import DeleteNode
+from pp_hostd.leader.steps.nodes import DeleteNode, MarkFreeing
 from pp_hostd.model.condemnation import Condemned, NotRequested, Requested
 from pp_hostd.model.keys import PAUSED_NODE, REQUESTED_BY
+from pp_hostd.model.settings import Leader, Settings
 from tests.leader.health.checked import KIND, CheckedWorld
 from tests.leader.virtual_host import HOST, PEERS
 
@@ -57,6 +58,35 @@ def test_a_node_that_does_not_come_back_is_told_and_not_reset_again(world: Check
             "its host has not come back since it was remediated, for more than 600 s (nodeStartupTimeout)",
         ),
     )
+
+
+@pytest.mark.parametrize("strategy", ["resources", "out-of-service"])
+@pytest.mark.parametrize("machines", ["node", "openshift"])
+def test_a_node_that_is_kept_has_the_start_up_timeout_too(machines: str, strategy: str) -> None:
+    """Nothing on such a Node tells that it was remediated, and its kubelet says nothing until its host has booted."""
+    world = CheckedWorld(machines, settings=Settings(leader=Leader(strategy=strategy)))
+    world.check()
+    world.reports(HOST, "Unknown")
+    world.run(lambda: bool(world.steps(MarkFreeing)))
+    world.run(world.uncondemned)
+    world.spend(300.0)
+    world.a_term("b")
+    world.spend(590.0)
+    assert len(world.steps(RequestRemediation)) == 1, "a new leader counts from its own beginning"
+    world.spend(20.0)
+    assert len(world.steps(RequestRemediation)) == 2
+
+
+def test_what_a_person_absolves_is_not_requested_again_at_once(world: CheckedWorld) -> None:
+    world.check()
+    world.annotate_node(HOST, **{PAUSED_NODE: ""})
+    world.reports(HOST, "Unknown", seconds_ago=100)
+    world.run(lambda: isinstance(world.condemnation(), Requested))
+    world.lift()
+    world.spend(590.0)
+    assert len(world.steps(RequestRemediation)) == 1
+    world.spend(30.0)
+    assert len(world.steps(RequestRemediation)) == 2
 
 
 def test_a_node_that_is_well_again_before_anything_began_is_left_alone(world: CheckedWorld) -> None:

@@ -52,7 +52,8 @@ _ALL = "health checks"
 class HealthMemory:
     """The last judgements of this term by the names of checks, the rules that each is by, and when the next one is due.
     `overlaps`: see overlapping. `claimed` are the machines that bear a health check's claim; None before the first
-    look."""
+    look. `requested` are the nodes whose remediation is requested, by whomever, and `over` those that have not been
+    healthy since theirs ended, each with the time of that."""
 
     judgements: Mapping[str, Judgement] = field(default_factory=dict)
     rules: Mapping[str, Rules] = field(default_factory=dict)
@@ -61,6 +62,14 @@ class HealthMemory:
     changes: int = -1
     due_at: float = -math.inf
     claimed: frozenset[str] | None = None
+    requested: frozenset[str] = frozenset()
+    over: Mapping[str, float] = field(default_factory=dict)
+
+    def is_starting(self, name: str, rules: Rules, now: float) -> bool:
+        """Whether its remediation has ended, and its host still has time to come back: nodeStartupTimeout counts from
+        then. A new leader counts from its own beginning."""
+        since_at = self.over.get(name)
+        return since_at is not None and (not rules.startup_seconds or now < since_at + rules.startup_seconds)
 
 
 @frozen
@@ -86,11 +95,11 @@ def health_checks(
     for name, check in sorted(seen.checks.items()):
         judgement = health.judgements.get(name, Judgement())
         outcome = summed_up(check, judgement, observed, health.overlaps.get(name, ()))
-        for key, node, machine_key, step, sentence in _steps(check, outcome, observed):
+        for key, node, machine_key, step, sentence in _steps(check, outcome, observed, health, now):
             yield _quietly(view_of(key, node, machine_key), key, step, sentence)
         if outcome.status != check.status:
             yield _status_written(view_of(check.key), check, outcome)
-    for key, step, sentence in _withdrawals(health, seen, observed):
+    for key, step, sentence in _withdrawals(health, seen, observed, now):
         yield _quietly(view_of(key), key, step, sentence)
     due_at = None if health.due_at == math.inf else health.due_at
     yield NextAction("", "", Stage.REMEDIATING, "judging", due_at=due_at, of=_ALL, quiet=True), memory.with_part(health)
@@ -100,17 +109,42 @@ def remembered(
     health: HealthMemory, seen: HealthSeen, observed: Observed, now: float, wallclock_seconds: float
 ) -> HealthMemory:
     """Judges again if something has changed, or time has passed that matters."""
-    claimed = _claimed(health.claimed, observed)
+    health = _followed(replace(health, claimed=_claimed(health.claimed, observed)), observed, now)
     rules = {name: check.rules for name, check in seen.checks.items() if isinstance(check.rules, Rules)}
     if health.changes == seen.changes and now < health.due_at:
-        return health if claimed == health.claimed else replace(health, claimed=claimed)
+        return health
     ages = Ages(health.sightings, now, wallclock_seconds)
     judgements = {}
     for name, by in rules.items():
         before = health.judgements.get(name, Judgement()) if health.rules.get(name) == by else Judgement()
         judgements[name] = judged(by, seen.nodes, before, ages)
-    due_at = min((each.due_at for each in judgements.values()), default=math.inf)
-    return HealthMemory(judgements, rules, ages.seen, overlapping(judgements), seen.changes, due_at, claimed)
+    sick = {name for each in judgements.values() for name in each.sick}
+    over = {name: since_at for name, since_at in health.over.items() if name in sick}
+    back_at = (since_at + by.startup_seconds for by in rules.values() for since_at in over.values())
+    due = (*(each.due_at for each in judgements.values()), *(at for at in back_at if at > now))
+    return replace(
+        health,
+        judgements=judgements,
+        rules=rules,
+        sightings=ages.seen,
+        overlaps=overlapping(judgements),
+        changes=seen.changes,
+        due_at=min(due, default=math.inf),
+        over=over,
+    )
+
+
+def _followed(health: HealthMemory, observed: Observed, now: float) -> HealthMemory:
+    """The memory, with the nodes whose remediation has ended since the last look."""
+    machines = (observed.machines.get(key) for key in observed.requests)
+    requested = frozenset(found.machine.node or "" for found in machines if found is not None)
+    left = (observed.machines[key].machine.node or "" for key in health.claimed or ())
+    over = {*(health.requested - requested), *left} - requested - health.over.keys()
+    if requested == health.requested and not over:
+        return health
+    kept = {name: since_at for name, since_at in health.over.items() if name not in requested}
+    ended = {**kept, **dict.fromkeys(over, now)}
+    return replace(health, requested=requested, over=ended, due_at=-math.inf if over else health.due_at)
 
 
 def _claimed(before: frozenset[str] | None, observed: Observed) -> frozenset[str]:
@@ -208,7 +242,9 @@ _Step = tuple[str, str, str, LeaderStep, str]
 """Its key, the Node and the machine that it is about, the step itself, and why."""
 
 
-def _steps(check: HealthCheck, outcome: Outcome, observed: Observed) -> Iterator[_Step]:
+def _steps(
+    check: HealthCheck, outcome: Outcome, observed: Observed, health: HealthMemory, now: float
+) -> Iterator[_Step]:
     rules = check.rules
     if isinstance(rules, Unreadable):
         return
@@ -219,7 +255,7 @@ def _steps(check: HealthCheck, outcome: Outcome, observed: Observed) -> Iterator
                 yield key, name, "", MakeRemediation(check, rules.template, name, said.sentence), said.sentence
             continue
         request = _request(check, name, said, observed)
-        if request is not None:
+        if request is not None and not health.is_starting(name, rules, now):
             yield key, name, request.request.machine_key, request, said.sentence
     if rules.template is not None and not check.paused:
         for name in set(check.status.made).difference(outcome.status.made):
@@ -242,8 +278,11 @@ def _request(check: HealthCheck, name: str, said: Opinion, observed: Observed) -
     return RequestRemediation(check, name, seen.node.uid, request, said.sentence)
 
 
-def _withdrawals(health: HealthMemory, seen: HealthSeen, observed: Observed) -> Iterator[tuple[str, Withdraw, str]]:
-    """Requests of health checks whose node is healthy again, or which are gone; and claims that are left."""
+def _withdrawals(
+    health: HealthMemory, seen: HealthSeen, observed: Observed, now: float
+) -> Iterator[tuple[str, Withdraw, str]]:
+    """Requests of health checks whose node is healthy again, or which are gone; and the claims that are left of them.
+    A claim stays for as long as its host has time to come back: it tells the next leader that this is so."""
     for key in sorted(health.claimed or ()):
         found, claim = observed.machines[key], _claim(observed.machines[key])
         condemnation = found.machine.condemnation
@@ -251,7 +290,9 @@ def _withdrawals(health: HealthMemory, seen: HealthSeen, observed: Observed) -> 
             continue
         check = seen.checks.get(claim.of[len(_OURS) :])
         standing = check is not None and check.uid == claim.uid and _is_sick(health, check, found.machine.node or "")
-        if isinstance(condemnation, NotRequested) or not standing:
+        by, node = health.rules.get("" if check is None else check.name), found.machine.node or ""
+        ended = isinstance(condemnation, NotRequested) and (by is None or not health.is_starting(node, by, now))
+        if ended or not standing:
             why = "its request is over" if isinstance(condemnation, NotRequested) else "its Node is healthy again"
             yield f"claim on {key}", Withdraw(key, found.machine.uid, claim.uid), why
 
