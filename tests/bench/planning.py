@@ -71,7 +71,7 @@ def _remedy(world: TimedWorld) -> None:
         if world.under_way:
             for _ in world.under_way[:ENDING]:
                 world.carry_out()
-        elif world.driver.next_actions:
+        elif not all(each.quiet for each in world.driver.next_actions):
             world.pass_until(max(due_at, world.now))
         else:
             return

@@ -30,6 +30,7 @@ CONDEMNED: Json = {
 FOREIGN: Json = {"annotations": {"example.com/a": "b"}, "labels": {"example.com/c": "d"}}
 TAINT = {"key": "pp-hostd.io/condemned", "value": "7", "effect": "NoExecute"}
 FOREIGN_TAINT = {"key": "example.com/dedicated", "effect": "NoSchedule"}
+FOREIGN_CONDITION = {"type": "example.com/Fan", "status": "True"}
 HELD = {"spec": {"holderIdentity": "control-1"}}
 
 
@@ -123,7 +124,10 @@ def test_it_leaves_nothing_of_ours_and_everything_else(world: World, kubeconfig:
         ours["pp-hostd.io/suspects"] = '{"v":1,"suspects":["worker-9"]}'
         request = {"host.metal3.io/external-remediation": ""}
         node = sample(NODES, name, annotations={**ours, **request, **FOREIGN["annotations"]}, labels=FOREIGN["labels"])
-        world.create(NODES, "", {**node, "spec": {"taints": [TAINT, FOREIGN_TAINT], "unschedulable": True}})
+        spec = {"taints": [TAINT, FOREIGN_TAINT], "unschedulable": True}
+        status = {"conditions": [FOREIGN_CONDITION, {"type": "pp-hostd.io/Protected", "status": "False"}]}
+        world.create(NODES, "", {**node, "spec": spec, "status": status})
+        assert len(world.read(NODES, name)["status"]["conditions"]) == 2
     lifted = {"pp-hostd.io/condemnation-id": "7", **FOREIGN["annotations"]}
     world.create(OPENSHIFT_MACHINES, "", sample(OPENSHIFT_MACHINES, "m-1", annotations=lifted), "default")
     world.create(CONFIG_MAPS, "", backup("worker-1"), NAMESPACE)
@@ -137,6 +141,7 @@ def test_it_leaves_nothing_of_ours_and_everything_else(world: World, kubeconfig:
         assert node["metadata"]["annotations"].pop("pp-hostd.io/condemnation-id") == "7"
         assert "pp-hostd" not in str({**node, "metadata": {**node["metadata"], "managedFields": []}})
         assert FOREIGN_TAINT in node["spec"]["taints"]
+        assert [each["type"] for each in node["status"]["conditions"]] == [FOREIGN_CONDITION["type"]]
         assert "unschedulable" not in node["spec"]
     assert world.read(OPENSHIFT_MACHINES, "m-1", "default")["metadata"]["annotations"] == lifted
     eventually(lambda: nothing_is_installed(world), "nothing is installed any more")
