@@ -8,6 +8,7 @@ from typing import Any, Callable
 
 import pytest
 
+from pp_hostd.leader.node_memory import NextAction
 from pp_hostd.leader.requests.node_conditions.plan import MOST_LOOKS, SETTLE_SECONDS, WRITE_SECONDS
 from pp_hostd.leader.steps.nodes import SetCondition
 from pp_hostd.leader.steps.port import LeaderStep
@@ -227,13 +228,17 @@ def test_a_dry_run_writes_nothing_and_does_not_spin() -> None:
 
 
 class Failing(World):
-    """The API refuses every condition of `bad`."""
+    """The API refuses every condition of `bad`. `shown` is what people are told in each turn."""
 
     bad: frozenset[str] = frozenset()
 
     def __init__(self) -> None:
         self.tried: list[tuple[float, str]] = []
+        self.shown: list[str] = []
         super().__init__()
+
+    def show(self, next_actions: tuple[NextAction, ...]) -> None:
+        self.shown.append("; ".join(each.sentence for each in next_actions if each.refused))
 
     def start(self, node: str, remedy: LeaderStep) -> None:
         if isinstance(remedy, SetCondition):
@@ -247,14 +252,33 @@ class Failing(World):
 
 def test_a_write_that_fails_does_not_hold_up_the_others_and_is_tried_less_and_less_often() -> None:
     failing = Failing()
-    failing.bad = frozenset({HOST})
-    failing.spend(SECONDS)
-    assert sorted(written(failing)) == sorted(PEERS)
+    failing.bad = frozenset({"a"})  # the first one
+    failing.spend(SETTLE_SECONDS + 10.0)
+    assert sorted(written(failing)) == sorted((HOST, "b", "c", "d"))
     failing.spend(600.0)
-    late = [at for at, name in failing.tried if name == HOST]
+    late = [at for at, name in failing.tried if name == "a"]
     assert late[-1] - late[-2] >= 30.0
-    refused = [each for each in failing.driver.next_actions if each.refused]
-    assert refused and "a webhook refuses it" in refused[0].sentence
+
+
+def test_a_write_that_keeps_failing_is_told_all_the_time_and_in_the_same_words() -> None:
+    failing = Failing()
+    failing.bad = frozenset({"a"})
+    failing.spend(SECONDS)
+    failing.shown.clear()
+    failing.spend(600.0)
+    assert len({*failing.shown}) == 1
+    assert "a webhook refuses it" in failing.shown[0]
     failing.bad = frozenset()
     failing.spend(SECONDS)
-    assert told(failing) == ARMED
+    assert told(failing, "a")[:2] == ("False", "NoPromise")
+    assert not failing.driver.next_actions
+
+
+def test_a_node_that_is_enrolled_and_can_not_be_listed_is_looked_at_all_the_same() -> None:
+    world = World()
+    world.add_node("new", "no address")
+    world.spend(SECONDS)
+    assert told(world, "new")[:2] == ("False", "NotEnrolled")
+    world.enrol((HOST, *PEERS, "new"))
+    world.spend(SECONDS)
+    assert told(world, "new")[:2] == ("False", "NoPromise")
