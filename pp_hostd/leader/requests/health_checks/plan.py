@@ -109,7 +109,7 @@ def remembered(
     health: HealthMemory, seen: HealthSeen, observed: Observed, now: float, wallclock_seconds: float
 ) -> HealthMemory:
     """Judges again if something has changed, or time has passed that matters."""
-    health = _followed(replace(health, claimed=_claimed(health.claimed, observed)), observed, now)
+    health = _followed(replace(health, claimed=_claimed(health, observed)), observed, now)
     rules = {name: check.rules for name, check in seen.checks.items() if isinstance(check.rules, Rules)}
     if health.changes == seen.changes and now < health.due_at:
         return health
@@ -147,9 +147,14 @@ def _followed(health: HealthMemory, observed: Observed, now: float) -> HealthMem
     return replace(health, requested=requested, over=ended, due_at=-math.inf if over else health.due_at)
 
 
-def _claimed(before: frozenset[str] | None, observed: Observed) -> frozenset[str]:
-    """A new leader looks at all machines once; then only at those that are requested, or were claimed."""
-    keys: Iterable[str] = observed.machines if before is None else {*before, *observed.requests}
+def _claimed(health: HealthMemory, observed: Observed) -> frozenset[str]:
+    """A new leader looks at all machines once; then only at those that are requested, or were claimed, and those of
+    nodes that are not healthy: a request may come and go between two looks."""
+    keys: Iterable[str] = observed.machines
+    if health.claimed is not None:
+        sick = (observed.nodes.get(name) for each in health.judgements.values() for name in each.sick)
+        machines = (seen.machine_key for seen in sick if seen is not None and isinstance(seen.machine_key, str))
+        keys = {*health.claimed, *observed.requests, *machines}
     return frozenset(key for key in keys if _claim(observed.machines.get(key)) is not None)
 
 
