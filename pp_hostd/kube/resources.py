@@ -85,3 +85,8 @@ MACHINES = {
 """The resource of machines, by the setting api.machines: every version that a cluster may serve, the newest first."""
 CLUSTERS = (replace(CAPI_CLUSTERS, version="v1beta2"), CAPI_CLUSTERS)
 """To which Cluster API's Machines belong: every version that a cluster may serve, the newest first."""
+MACHINE_HEALTH_CHECKS = {
+    "openshift": (OPENSHIFT_HEALTH_CHECKS,),
+    "cluster-api": (replace(CAPI_HEALTH_CHECKS, version="v1beta2"), CAPI_HEALTH_CHECKS),
+}
+"""Others' health checks, by the setting api.machines: every version that a cluster may serve, the newest first."""

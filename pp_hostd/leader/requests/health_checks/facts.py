@@ -79,7 +79,7 @@ def _facts(node: Fields, words: dict[str, str]) -> NodeFacts:
     return NodeFacts(
         name=metadata.text("name", NAME),
         uid=metadata.text("uid", OPAQUE),
-        created_wallclock=_seconds(metadata.anything("creationTimestamp")),
+        created_wallclock=wallclock_of(metadata.anything("creationTimestamp")),
         labels=labels,
         conditions=tuple(sorted(each for each in found if each is not None)),
     )
@@ -93,9 +93,10 @@ def _condition(condition: object, words: dict[str, str]) -> NodeCondition | None
     of_type, status, reason = (words.setdefault(text, text) if isinstance(text, str) else "" for text in texts)
     if not of_type or not status:
         return None
-    return NodeCondition(of_type, status, _seconds(condition.get("lastTransitionTime")), reason)
+    return NodeCondition(of_type, status, wallclock_of(condition.get("lastTransitionTime")), reason)
 
 
-def _seconds(moment: object) -> float:
+def wallclock_of(moment: object) -> float:
+    """In seconds; infinite if it is none that can be read."""
     found = parse_moment(moment) if isinstance(moment, str) else None
     return float("inf") if found is None else found.timestamp()

@@ -48,9 +48,10 @@ class Limit:
         return f"maxUnhealthy allows {self.number if self.percent is None else f'{self.percent}%'}"
 
 
-def parse_limit(most: object, within: object) -> Limit:
-    """`most` is a number or a percentage; `within` a range like [1-3], None if there is none."""
-    between = None if within is None else _parse_range(within)
+def parse_limit(most: object, within: object, names: tuple[str, str] = ("maxUnhealthy", "unhealthyRange")) -> Limit:
+    """`most` is a number or a percentage; `within` a range like [1-3], None if there is none. `names` are those of the
+    two fields."""
+    between = None if within is None else _parse_range(within, names[1])
     if type(most) is int and abs(most) <= MOST:
         return Limit(max(0, most), None, between)
     text = most if isinstance(most, str) else ""
@@ -59,16 +60,16 @@ def parse_limit(most: object, within: object) -> Limit:
         return Limit(0, int(percent[1]), between)
     if text.isdecimal() and text.isascii() and len(text) <= len(str(MOST)) and int(text) <= MOST:
         return Limit(int(text), None, between)
-    raise Refused(f"maxUnhealthy is {str(most)[:40]!r}, not a whole number or a part from 0% to 100%")
+    raise Refused(f"{names[0]} is {str(most)[:40]!r}, not a whole number or a part from 0% to 100%")
 
 
-def _parse_range(text: object) -> tuple[int, int]:
+def _parse_range(text: object, name: str) -> tuple[int, int]:
     found = _RANGE.fullmatch(text) if isinstance(text, str) else None
     if found is None:
-        raise Refused(f"unhealthyRange is {str(text)[:40]!r}, not a range like [1-3]")
+        raise Refused(f"{name} is {str(text)[:40]!r}, not a range like [1-3]")
     least, most = int(found[1]), int(found[2])
     if most < least:
-        raise Refused(f"unhealthyRange is {found[0]}, which ends before it begins")
+        raise Refused(f"{name} is {found[0]}, which ends before it begins")
     return least, most
 
 

@@ -1,0 +1,191 @@
+"""The judgement of one health check on all Machines that it selects: pure, with both clocks as arguments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import field
+from typing import Callable, Optional
+
+from pp_hostd.frozen import frozen
+from pp_hostd.leader.requests.health_checks.check import UnhealthyCondition
+from pp_hostd.leader.requests.health_checks.facts import READY, NodeCondition, NodeFacts
+from pp_hostd.leader.requests.health_checks.judge import HEALTHY, LATER_SECONDS, Ages, Health, Opinion
+from pp_hostd.leader.requests.machine_health_checks.check import MachineHealthCheck
+from pp_hostd.leader.requests.machine_health_checks.facts import FAILED, ClusterFacts, MachineFacts, MachineHealthSeen
+from pp_hostd.leader.requests.machine_health_checks.rules import Rules
+from pp_hostd.model.keys import RECREATED
+
+REMEDIATE, NODE_GONE, STARTUP = "HasRemediateAnnotation", "NodeDeleted", "NodeStartupTimeout"
+SICK_NODE, SICK_MACHINE, MACHINE_FAILED = "UnhealthyNode", "UnhealthyMachine", "MachineFailed"
+OLDER_REASONS = {REMEDIATE: "HasRemediateMachineAnnotation", NODE_GONE: "NodeNotFound"}
+"""Reasons for which older lists of conditions have another word."""
+
+
+@frozen
+class Target:
+    """A Machine that a health check selects, and its Node. `node` is None if nodeRef names none, or the Node is missing
+    or can't be read; `node_exists` tells. `held`: a remediation of this leader has the Machine;
+    `released_at` is when the last one had ended, as far as this leader knows."""
+
+    machine: MachineFacts
+    node: NodeFacts | None = None
+    node_exists: bool = False
+    cluster: ClusterFacts | None = None
+    held: bool = False
+    released_at: float = -math.inf
+
+
+@frozen
+class Judgement:
+    """The opinion on each Machine that the check selects, by its key."""
+
+    targets: Mapping[str, Target] = field(default_factory=dict)
+    opinions: Mapping[str, Opinion] = field(default_factory=dict)
+
+    def of(self, health: Health) -> list[str]:
+        return sorted(key for key, said in self.opinions.items() if said.health is health)
+
+    @property
+    def due_at(self) -> float:
+        return min((each.due_at for each in self.opinions.values()), default=math.inf)
+
+
+def targets(
+    check: MachineHealthCheck,
+    rules: Rules,
+    seen: MachineHealthSeen,
+    held: Collection[str],
+    released: Mapping[str, float],
+) -> Iterable[Target]:
+    """`held` are the Machines, by key, and the Nodes, by name, that a remediation of this leader has; `released` says
+    since when others no longer are."""
+    cluster = seen.clusters.get(check.cluster) if check.spelling.is_cluster_api else None
+    for key, machine in seen.machines.items():
+        if machine.namespace != check.namespace or not rules.selector.matches(machine.labels):
+            continue
+        if check.spelling.is_cluster_api and machine.skipped:
+            continue
+        exists = machine.node in seen.node_names
+        is_held = key in held or machine.node in held
+        released_at = released.get(key, -math.inf)
+        yield Target(machine, seen.nodes.get(machine.node), exists, cluster, is_held, released_at)
+
+
+def judged(check: MachineHealthCheck, rules: Rules, selected: Iterable[Target], ages: Ages) -> Judgement:
+    found = {each.machine.key: each for each in selected}
+    cluster_api = check.spelling.is_cluster_api
+    opinions = {key: opinion(rules, each, ages, cluster_api=cluster_api) for key, each in found.items()}
+    return Judgement(found, opinions)
+
+
+def opinion(rules: Rules, target: Target, ages: Ages, *, cluster_api: bool) -> Opinion:
+    """A Machine that this leader has under remediation is neither healthy nor unhealthy, whatever its Node says: its
+    Node is missing for a while, and nobody else may touch the Machine."""
+    if target.held:
+        return Opinion(Health.PENDING, "Remediating", "a remediation of this leader has it")
+    at_once = _at_once(target, cluster_api=cluster_api)
+    if at_once is not None:
+        return at_once
+    said = _by_node(rules, target, ages, cluster_api=cluster_api)
+    back_by_at = target.released_at + rules.startup_seconds
+    if said.health is Health.UNHEALTHY and ages.now <= back_by_at:
+        told = f"{said.sentence}; its remediation is over, and its host has {rules.startup_seconds:g} s to come back"
+        return Opinion(Health.PENDING, "NodeStartup", told, back_by_at + LATER_SECONDS)
+    return said
+
+
+def _by_node(rules: Rules, target: Target, ages: Ages, *, cluster_api: bool) -> Opinion:
+    machine = target.machine
+    if cluster_api and not _has_begun(target):
+        return _unless_gone(target, "its Cluster is not ready yet")
+    if machine.node and not target.node_exists:
+        return Opinion(Health.UNHEALTHY, NODE_GONE, f"its Node {machine.node} is missing")
+    if not machine.node:
+        since_wallclock = _started_wallclock(target) if cluster_api else machine.updated_wallclock
+        return _starting(rules, target, since_wallclock, "it has no Node yet", ages)
+    if target.node is None:
+        return Opinion(Health.PENDING, "Unreadable", f"its Node {machine.node} can't be read")
+    return _by_conditions(rules, target, target.node, ages)
+
+
+def _at_once(target: Target, *, cluster_api: bool) -> Opinion | None:
+    """Whether its own marks make it unhealthy."""
+    if cluster_api and target.machine.remediate:
+        return Opinion(Health.UNHEALTHY, REMEDIATE, "it bears the annotation cluster.x-k8s.io/remediate-machine")
+    if not cluster_api and target.machine.phase == FAILED:
+        return Opinion(Health.UNHEALTHY, MACHINE_FAILED, "its phase is Failed")
+    return None
+
+
+def _has_begun(target: Target) -> bool:
+    """Whether its Cluster is so far that a Node may be expected. The first control-plane Machine comes before."""
+    cluster = target.cluster
+    if cluster is None or not cluster.infrastructure:
+        return False
+    return cluster.initialized or target.machine.control_plane
+
+
+def _started_wallclock(target: Target) -> float:
+    cluster, machine = target.cluster, target.machine
+    ready = () if cluster is None else (cluster.infrastructure_wallclock, cluster.initialized_wallclock)
+    return max(machine.created_wallclock, machine.infrastructure_wallclock, *ready)
+
+
+def _starting(rules: Rules, target: Target, since_wallclock: float, sentence: str, ages: Ages) -> Opinion:
+    """The Node has nodeStartupTimeout since then to report."""
+    if not rules.startup_seconds or since_wallclock == math.inf:
+        return Opinion(Health.PENDING, "NodeStartup", sentence)
+    age_seconds = ages.age_seconds(target.machine.uid, "", "", since_wallclock)
+    if age_seconds > rules.startup_seconds:
+        return Opinion(Health.UNHEALTHY, STARTUP, f"{sentence}, for more than {rules.startup_seconds:g} s")
+    due_at = ages.now + rules.startup_seconds - age_seconds + LATER_SECONDS
+    return Opinion(Health.PENDING, "NodeStartup", sentence, due_at)
+
+
+def _by_conditions(rules: Rules, target: Target, node: NodeFacts, ages: Ages) -> Opinion:
+    ready = node.condition(READY)
+    if ready is not None and ready.reason == RECREATED:
+        told = "its host has not come back since it was remediated"
+        return _starting(rules, target, ready.since_wallclock, told, ages)
+    of_node = _matching(rules.conditions, node.uid, node.condition, "its Node", ages)
+    of_machine = _matching(rules.machine_conditions, target.machine.uid, target.machine.condition, "it", ages)
+    sick, pending, due_at = of_node[0] + of_machine[0], of_node[1] + of_machine[1], min(of_node[2], of_machine[2])
+    if sick:
+        return Opinion(Health.UNHEALTHY, SICK_NODE if of_node[0] else SICK_MACHINE, "; ".join(sick))
+    if pending:
+        return Opinion(Health.PENDING, "Pending", "; ".join(pending), due_at)
+    if ready is None:
+        return Opinion(Health.PENDING, "NodeStartup", "its Node has never reported whether it is ready")
+    return _unless_gone(target, "")
+
+
+_Find = Callable[[str], Optional[NodeCondition]]
+_Matching = tuple[list[str], list[str], float]
+"""Sentences about conditions that last too long, about others that match, and when the first of these does."""
+
+
+def _matching(rules: Iterable[UnhealthyCondition], uid: str, condition: _Find, called: str, ages: Ages) -> _Matching:
+    sick: list[str] = []
+    pending: list[str] = []
+    due_at = math.inf
+    for each in rules:
+        found = condition(each.type)
+        if found is None or found.status != each.status:
+            continue
+        age_seconds = ages.age_seconds(uid, each.type, found.status, found.since_wallclock)
+        if age_seconds > each.timeout_seconds:
+            sick.append(f"{called} has had {each}")
+        else:
+            pending.append(f"{called} has {each.type}={each.status}")
+            due_at = min(due_at, ages.now + each.timeout_seconds - age_seconds + LATER_SECONDS)
+    return sick, pending, due_at
+
+
+def _unless_gone(target: Target, sentence: str) -> Opinion:
+    """Healthy, if its Node exists and nobody deletes or remediates the Machine."""
+    if target.machine.deleting:
+        return Opinion(Health.PENDING, "Deleting", "it is being deleted")
+    if target.machine.annotated:
+        return Opinion(Health.PENDING, "Remediating", "its remediation is requested")
+    return HEALTHY if target.node is not None else Opinion(Health.PENDING, "NodeStartup", sentence)
