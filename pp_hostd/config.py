@@ -334,13 +334,22 @@ def _contradictions(settings: Settings, sources: dict[str, Source], problems: li
             yield _contradiction(broken, settings, sources)
 
 
+_HOSTLESS = "a Node does not say on which host it stands"
+_FOR_MACHINES = {
+    "power.cycle": _HOSTLESS,
+    "remediations.metal3": _HOSTLESS,
+    "remediations.metal3_proposed": _HOSTLESS,
+    "health.machine_health_checks": "a MachineHealthCheck selects Machines, and a NodeHealthCheck needs no setting",
+}
+
+
 def _hostless(settings: Settings, sources: dict[str, Source]) -> Iterator[Problem]:
     """Only a Machine says on which BareMetalHost it stands."""
     if settings.api.machines != "node":
         return
-    message = 'needs api.machines = "openshift" or "cluster-api": a Node does not say on which host it stands'
-    for key in ("power.cycle", "remediations.metal3", "remediations.metal3_proposed"):
+    for key, why in _FOR_MACHINES.items():
         if value_of(settings, key):
+            message = f'needs api.machines = "openshift" or "cluster-api": {why}'
             yield Problem(*sources[key], message, key, "true")
 
 

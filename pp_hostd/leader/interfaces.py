@@ -35,12 +35,14 @@ def sub_rule(kind: Resource, subresource: str = "status") -> Json:
 @dataclass
 class Reading:
     """The watches of one kind of objects. `part` is what they show now: the plan finds it in Observed by its type.
-    `of_nodes` are caches that the leader's own watch of Nodes fills, too."""
+    `of_nodes`, `of_machines` and `of_clusters` are caches that the leader's own watches of these fill, too."""
 
     kind: Kind
     watches: tuple[Watch, ...]
     part: Callable[[], object]
     of_nodes: tuple[Cache[Any], ...] = ()
+    of_machines: tuple[Cache[Any], ...] = ()
+    of_clusters: tuple[Cache[Any], ...] = ()
 
 
 class Remedy(ABC):
@@ -200,8 +202,8 @@ class Requester(ABC):
         """Yields the next action for each of its own objects, and its memory. `next_actions` are the machines'."""
         yield from ()
 
-    def after_news(self, memory: NodeMemory, news: list[StepNews]) -> NodeMemory:
-        """Returns the memory after news of its own steps, which are all of one type."""
+    def after_news(self, settings: Settings, memory: NodeMemory, news: list[StepNews]) -> NodeMemory:
+        """Returns the memory of one of its own objects after news that are all of one type."""
         return memory
 
     def has_made(self, claim: Claim) -> bool:

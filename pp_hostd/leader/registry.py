@@ -8,13 +8,21 @@ from pp_hostd.leader.remedies.poison_pill import POISON_PILL
 from pp_hostd.leader.remedies.power_cycle import POWER_CYCLE
 from pp_hostd.leader.requests.annotations import ANNOTATIONS
 from pp_hostd.leader.requests.health_checks import HEALTH_CHECKS
+from pp_hostd.leader.requests.machine_health_checks import MACHINE_HEALTH_CHECKS_OF_OTHERS
 from pp_hostd.leader.requests.node_conditions import NODE_CONDITIONS
 from pp_hostd.leader.requests.remediation_objects import REMEDIATION_OBJECTS
 from pp_hostd.leader.requests.unreachable import UNREACHABLE
 
 REMEDIES: tuple[Remedy, ...] = (POWER_CYCLE, POISON_PILL)
 """Where nobody names one, the leader takes the first that suits."""
-REQUESTERS: tuple[Requester, ...] = (ANNOTATIONS, REMEDIATION_OBJECTS, HEALTH_CHECKS, UNREACHABLE, NODE_CONDITIONS)
+REQUESTERS: tuple[Requester, ...] = (
+    ANNOTATIONS,
+    REMEDIATION_OBJECTS,
+    HEALTH_CHECKS,
+    MACHINE_HEALTH_CHECKS_OF_OTHERS,
+    UNREACHABLE,
+    NODE_CONDITIONS,
+)
 
 
 @frozen

@@ -146,16 +146,19 @@ class Watches:
     def __init__(self, machines: str, settings: Settings, registry: Registry = REGISTRY) -> None:
         self._nodes, self._machines, self._config_maps = Nodes(machines), Machines(), OwnConfigMaps()
         self._clusters = Clusters()
-        self._clusters_watch = Watch(CLUSTERS, (self._clusters,))
         flows = (each for each in registry.all if machines != "node" or not each.needs_machines)
         self._readings = tuple(filter(None, (each.reading(settings) for each in flows)))
         more = [cache for reading in self._readings for cache in reading.of_nodes]
+        of_machines = [cache for reading in self._readings for cache in reading.of_machines]
+        of_clusters = [cache for reading in self._readings for cache in reading.of_clusters]
+        self._clusters_watch = Watch(CLUSTERS, (self._clusters, *of_clusters))
         # The leader's own status changes often, and is no news to the leader.
         self.watches = [Watch((CONFIG_MAPS,), (self._config_maps,), NAMESPACE, f"metadata.name!={LEADER}")]
         if machines == "node":
             self.watches.append(Watch((NODES,), (self._nodes, self._machines, *more)))
         else:
-            self.watches += [Watch((NODES,), (self._nodes, *more)), Watch(MACHINES[machines], (self._machines,))]
+            self.watches.append(Watch((NODES,), (self._nodes, *more)))
+            self.watches.append(Watch(MACHINES[machines], (self._machines, *of_machines)))
         self._needed = tuple(self.watches)
         self.watches += [watch for reading in self._readings for watch in reading.watches]
         self.watches += [self._clusters_watch] if machines == "cluster-api" else []

@@ -347,6 +347,18 @@ class Remediations:
 
 
 @frozen
+class Health:
+    """Which health checks of others the leader carries out, where their own controller does not run."""
+
+    machine_health_checks: bool = setting(
+        False,
+        allowed=Flag(),
+        consequence="The leader carries out the MachineHealthChecks of the API that api.machines names. It leaves each "
+        "one alone whose status another controller has written: those controllers must not run then.",
+    )
+
+
+@frozen
 class Settings:
     """Every setting, as `settings.api.read_interval_seconds`; made with no argument, the defaults."""
 
@@ -357,6 +369,7 @@ class Settings:
     leader: Leader = Leader()
     power: Power = Power()
     remediations: Remediations = Remediations()
+    health: Health = Health()
 
 
 @frozen

@@ -184,7 +184,10 @@ def test_the_report_groups_the_errors_by_file_and_counts_them(tmp_path: Path) ->
     )
 
 
-@pytest.mark.parametrize("key", ["power.cycle", "remediations.metal3", "remediations.metal3_proposed"])
+@pytest.mark.parametrize(
+    "key",
+    ["power.cycle", "remediations.metal3", "remediations.metal3_proposed", "health.machine_health_checks"],
+)
 def test_what_needs_machines_is_refused_where_nodes_stand_for_themselves(tmp_path: Path, key: str) -> None:
     table, name = key.split(".")
     path = write(tmp_path, main=f"[{table}]\n{name} = true\n")

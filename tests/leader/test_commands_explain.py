@@ -193,3 +193,12 @@ def test_a_machine_that_the_node_does_not_name_is_told(desk: Desk) -> None:
     assert "machine.openshift.io/machine is missing" in desk.run("explain", name, "--machines", "openshift").prose
     refused = desk.run("condemn", name, "--machines", "openshift", "--yes")
     assert (refused.code, "Is --machines right?" in refused.complaint) == (2, True)
+
+
+def test_what_is_blocked_and_concerns_no_single_node_is_told_with_every_node() -> None:
+    blocked = CourseTold("", "", "held back", "MachineHealthCheck a/b is left alone", True, WHEN, None)
+    waiting = replace(blocked, sentence="it waits", refused=False)
+    status = replace(STATUS, next_actions=(COURSE, blocked, waiting))
+    text = " ".join(explained(HOST, replace(LEADING, status=status), WHEN))
+    assert "Blocked: MachineHealthCheck a/b is left alone." in text
+    assert "it waits" not in text

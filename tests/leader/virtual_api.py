@@ -28,9 +28,9 @@ class Conflict(Exception):
 class VirtualApi:
     """Objects by kind and name. Every change is an event of the watch, which shows them in order, perhaps late."""
 
-    def __init__(self, machines: str, registry: Registry = REGISTRY) -> None:
-        self.machines, self._registry = machines, registry
-        self._watches = Watches(machines, Settings(), registry)
+    def __init__(self, machines: str, registry: Registry = REGISTRY, settings: Settings | None = None) -> None:
+        self.machines, self._registry, self._settings = machines, registry, settings or Settings()
+        self._watches = Watches(machines, self._settings, registry)
         self._clusters = Clusters()
         self._clusters_watch = Watch(
             CLUSTERS, (self._clusters,)
@@ -56,19 +56,27 @@ class VirtualApi:
 
     def watch_of(self, kind: str) -> Watch:
         """The leader's watch of this kind."""
-        return next(watch for watch in self._all() if self.called(watch.versions[0]) == kind)
+        return self._watches_of(kind)[0]
+
+    def _watches_of(self, kind: str) -> list[Watch]:
+        """Empty for a kind that is only read."""
+        return [watch for watch in self._all() if self.called(watch.versions[0]) == kind]
+
+    def _event(self, watch: Watch, known: Json, *, gone: bool) -> Callable[[], None]:
+        kept = watch.keep(known)
+        return lambda: watch.show_gone(kept) if gone else watch.show(kept)
 
     @property
     def machine_kind(self) -> str:
         return "nodes" if self.machines == "node" else "machines"
 
     def get(self, kind: str, name: str) -> Json | None:
-        found = self.objects[kind].get(name)
+        found = self.objects.setdefault(kind, {}).get(name)
         return None if found is None else copy.deepcopy(found)
 
     def put(self, kind: str, name: str, body: Json | None) -> None:
         """Set (None: remove) the object, whatever was there."""
-        before = self.objects[kind].get(name)
+        before = self.objects.setdefault(kind, {}).get(name)
         if body is None:
             self.objects[kind].pop(name, None)
         else:
@@ -77,11 +85,9 @@ class VirtualApi:
             body["metadata"].setdefault("uid", f"uid-{self._version}")
             body["metadata"]["resourceVersion"] = str(self._version)
             self.objects[kind][name] = body
-        watch = self.watch_of(kind)
         known = before if body is None else body
         if known is not None:
-            kept = watch.keep(known)
-            self._events.append(lambda: watch.show_gone(kept) if body is None else watch.show(kept))
+            self._events += [self._event(watch, known, gone=body is None) for watch in self._watches_of(kind)]
         if not self.lags:
             self.catch_up()
 
@@ -116,7 +122,7 @@ class VirtualApi:
 
     def new_leader(self) -> None:
         """Another leader's watches begin with a list."""
-        self._watches = Watches(self.machines, Settings(), self._registry)
+        self._watches = Watches(self.machines, self._settings, self._registry)
         self.relist()
 
     def observed(self) -> Observed:

@@ -48,9 +48,9 @@ class VirtualCluster:
         self, machines: str = "openshift", settings: Settings | None = None, registry: Registry = REGISTRY
     ) -> None:
         self.registry = registry
-        self.api = VirtualApi(machines, registry)
         settings = settings or Settings()
         self.settings = replace(settings, api=replace(settings.api, machines=machines))
+        self.api = VirtualApi(machines, registry, self.settings)
         self.now = 1000.0
         self.driver = self.a_term("leader-host")
         self.under_way: list[Step] = []

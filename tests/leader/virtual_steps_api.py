@@ -123,6 +123,8 @@ class VirtualStepsApi:
         if resource is NODES:
             self._cluster.frees(name)
             self._cluster.delete_node(name)
+        elif self._cluster.api.objects[kind][key]["metadata"].get("finalizers"):
+            self._cluster.api.patch(kind, key, {"metadata": {"deletionTimestamp": "2026-03-01T00:00:00Z"}})
         else:
             self._cluster.api.put(kind, key, None)
         return {}

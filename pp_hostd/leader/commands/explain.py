@@ -48,6 +48,7 @@ def explained(host: Host, leadership: Leadership, at: datetime, requests: Observ
         *(text for each in host.registry.requesters for text in each.explained(requests, host.name, at)),
         *hindrances(host, leadership),
         *_leader(host, leadership, at),
+        *_about_no_node(leadership),
         *_prospects(host),
     ]
 
@@ -130,6 +131,13 @@ def _leader(host: Host, leadership: Leadership, at: datetime) -> list[str]:
     return [
         f"{leadership.holder} leads. Since {since} ({next_action.stage}): {next_action.sentence}{due and f' ({due})'}."
     ]
+
+
+def _about_no_node(leadership: Leadership) -> list[str]:
+    """What is blocked and concerns no single node, such as a health check that another controller carries out."""
+    said = leadership.status
+    courses = said.next_actions if leadership.leads and isinstance(said, LeaderStatus) else ()
+    return [f"Blocked: {each.sentence}." for each in courses if each.refused and not each.node and not each.machine]
 
 
 def _course(host: Host, leadership: Leadership) -> CourseTold | None:

@@ -44,8 +44,7 @@ def plan(
     registry: Registry = REGISTRY,
 ) -> Planned:
     """Total: no cluster, however odd, makes it raise."""
-    of_remedies = [partial(remedy.after_news, settings) for remedy in registry.remedies]
-    term = learned(term, news, [*of_remedies, *(requester.after_news for requester in registry.requesters)])
+    term = learned(term, news, [partial(each.after_news, settings) for each in registry.all])
     valves = Valves.of(settings, observed, term, now, _reach(registry, settings, observed))
     next_actions: list[NextAction] = []
     memories: dict[str, NodeMemory] = {}

@@ -16,7 +16,7 @@ from pp_hostd.leader.requests.machine_health_checks.facts import (
     MachineHealthSeen,
     parse_machine_facts,
 )
-from pp_hostd.leader.requests.machine_health_checks.judge import Target, opinion, targets
+from pp_hostd.leader.requests.machine_health_checks.judge import Remediations, Target, opinion, targets
 from pp_hostd.leader.requests.machine_health_checks.rules import Rules
 from pp_hostd.model.keys import PAUSED_MACHINE, RECREATED, SKIP_REMEDIATION
 from tests.leader.health.mhc_objects import (
@@ -26,6 +26,7 @@ from tests.leader.health.mhc_objects import (
     OPENSHIFT,
     PLACE,
     SILENT,
+    TEMPLATE,
     V1BETA1,
     V1BETA2,
     health_check,
@@ -126,7 +127,11 @@ def test_a_machine_is_healthy_if_its_node_is_and_nobody_deletes_it(spelling: Spe
 
 
 def test_openshifts_machine_is_not_healthy_while_it_is_annotated() -> None:
-    assert said(OPENSHIFT, with_node(WELL, machine(annotated=True))).health is Health.PENDING
+    annotated = with_node(WELL, machine(annotated=True))
+    assert said(OPENSHIFT, annotated).health is Health.PENDING
+    assert said(V1BETA2, annotated).health is Health.HEALTHY
+    by_object = rules_of(OPENSHIFT, spec_of(OPENSHIFT, template=TEMPLATE))
+    assert said(OPENSHIFT, annotated, by_object).health is Health.HEALTHY, "else its object would never go"
 
 
 @IN_EACH
@@ -171,6 +176,14 @@ def test_nobody_is_unhealthy_while_a_remediation_of_this_leader_has_it(
 ) -> None:
     found = said(spelling, with_node(facts, machine(**marks), held=True))
     assert (found.health, found.reason) == (Health.PENDING, "Remediating")
+
+
+@IN_EACH
+@pytest.mark.parametrize(("facts", "health"), [(None, Health.PENDING), (WELL, Health.HEALTHY)])
+def test_one_that_is_only_requested_may_be_healthy_again_but_is_not_unhealthy(
+    spelling: Spelling, facts: NodeFacts | None, health: Health
+) -> None:
+    assert said(spelling, with_node(facts, requested=True)).health is health
 
 
 @IN_EACH
@@ -264,7 +277,9 @@ def selected(spelling: Spelling, **annotations: str) -> list[str]:
     }
     check = parsed(health_check(spelling))
     assert isinstance(check.rules, Rules)
-    return [each.machine.name for each in targets(check, check.rules, MachineHealthSeen(machines=found), (), {})]
+    return [
+        each.machine.name for each in targets(check, check.rules, MachineHealthSeen(machines=found), Remediations())
+    ]
 
 
 @IN_EACH

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Callable, Optional
 
@@ -26,13 +26,15 @@ OLDER_REASONS = {REMEDIATE: "HasRemediateMachineAnnotation", NODE_GONE: "NodeNot
 class Target:
     """A Machine that a health check selects, and its Node. `node` is None if nodeRef names none, or the Node is missing
     or can't be read; `node_exists` tells. `held`: a remediation of this leader has the Machine;
-    `released_at` is when the last one had ended, as far as this leader knows."""
+    `requested`: one is requested, and has not begun. `released_at` is when the last one had ended, as far as this
+    leader knows."""
 
     machine: MachineFacts
     node: NodeFacts | None = None
     node_exists: bool = False
     cluster: ClusterFacts | None = None
     held: bool = False
+    requested: bool = False
     released_at: float = -math.inf
 
 
@@ -51,25 +53,37 @@ class Judgement:
         return min((each.due_at for each in self.opinions.values()), default=math.inf)
 
 
+@frozen
+class Remediations:
+    """The Machines, by key, and the Nodes, by name, that a remediation of this leader has, and those for which one is
+    only requested. `released` says since when others no longer are had."""
+
+    held: frozenset[str] = frozenset()
+    requested: frozenset[str] = frozenset()
+    released: Mapping[str, float] = field(default_factory=dict)
+
+    def has(self, machine: MachineFacts) -> bool:
+        return machine.key in self.held or machine.node in self.held
+
+
 def targets(
-    check: MachineHealthCheck,
-    rules: Rules,
-    seen: MachineHealthSeen,
-    held: Collection[str],
-    released: Mapping[str, float],
+    check: MachineHealthCheck, rules: Rules, seen: MachineHealthSeen, remediations: Remediations
 ) -> Iterable[Target]:
-    """`held` are the Machines, by key, and the Nodes, by name, that a remediation of this leader has; `released` says
-    since when others no longer are."""
     cluster = seen.clusters.get(check.cluster) if check.spelling.is_cluster_api else None
     for key, machine in seen.machines.items():
         if machine.namespace != check.namespace or not rules.selector.matches(machine.labels):
             continue
         if check.spelling.is_cluster_api and machine.skipped:
             continue
-        exists = machine.node in seen.node_names
-        is_held = key in held or machine.node in held
-        released_at = released.get(key, -math.inf)
-        yield Target(machine, seen.nodes.get(machine.node), exists, cluster, is_held, released_at)
+        yield Target(
+            machine,
+            seen.nodes.get(machine.node),
+            node_exists=machine.node in seen.node_names,
+            cluster=cluster,
+            held=remediations.has(machine),
+            requested=key in remediations.requested,
+            released_at=remediations.released.get(key, -math.inf),
+        )
 
 
 def judged(check: MachineHealthCheck, rules: Rules, selected: Iterable[Target], ages: Ages) -> Judgement:
@@ -81,12 +95,20 @@ def judged(check: MachineHealthCheck, rules: Rules, selected: Iterable[Target], 
 
 def opinion(rules: Rules, target: Target, ages: Ages, *, cluster_api: bool) -> Opinion:
     """A Machine that this leader has under remediation is neither healthy nor unhealthy, whatever its Node says: its
-    Node is missing for a while, and nobody else may touch the Machine."""
+    Node is missing for a while, and nobody else may touch the Machine. One that is only requested may be healthy again
+    before anything begins."""
     if target.held:
         return Opinion(Health.PENDING, "Remediating", "a remediation of this leader has it")
-    at_once = _at_once(target, cluster_api=cluster_api)
-    if at_once is not None:
-        return at_once
+    said = _at_once(target, cluster_api=cluster_api)
+    if said is None:
+        said = _in_time(rules, target, ages, cluster_api=cluster_api)
+    if target.requested and said.health is Health.UNHEALTHY:
+        return Opinion(Health.PENDING, "Remediating", f"its remediation is requested: {said.sentence}")
+    return said
+
+
+def _in_time(rules: Rules, target: Target, ages: Ages, *, cluster_api: bool) -> Opinion:
+    """After a remediation its host has as long to come back as a new one has to come up."""
     said = _by_node(rules, target, ages, cluster_api=cluster_api)
     back_by_at = target.released_at + rules.startup_seconds
     if said.health is Health.UNHEALTHY and ages.now <= back_by_at:
@@ -98,7 +120,7 @@ def opinion(rules: Rules, target: Target, ages: Ages, *, cluster_api: bool) -> O
 def _by_node(rules: Rules, target: Target, ages: Ages, *, cluster_api: bool) -> Opinion:
     machine = target.machine
     if cluster_api and not _has_begun(target):
-        return _unless_gone(target, "its Cluster is not ready yet")
+        return _unless_gone(rules, target, "its Cluster is not ready yet", cluster_api=True)
     if machine.node and not target.node_exists:
         return Opinion(Health.UNHEALTHY, NODE_GONE, f"its Node {machine.node} is missing")
     if not machine.node:
@@ -106,7 +128,8 @@ def _by_node(rules: Rules, target: Target, ages: Ages, *, cluster_api: bool) -> 
         return _starting(rules, target, since_wallclock, "it has no Node yet", ages)
     if target.node is None:
         return Opinion(Health.PENDING, "Unreadable", f"its Node {machine.node} can't be read")
-    return _by_conditions(rules, target, target.node, ages)
+    said = _by_conditions(rules, target, target.node, ages)
+    return _unless_gone(rules, target, "", cluster_api=cluster_api) if said is None else said
 
 
 def _at_once(target: Target, *, cluster_api: bool) -> Opinion | None:
@@ -143,7 +166,8 @@ def _starting(rules: Rules, target: Target, since_wallclock: float, sentence: st
     return Opinion(Health.PENDING, "NodeStartup", sentence, due_at)
 
 
-def _by_conditions(rules: Rules, target: Target, node: NodeFacts, ages: Ages) -> Opinion:
+def _by_conditions(rules: Rules, target: Target, node: NodeFacts, ages: Ages) -> Opinion | None:
+    """None if none of them is against it."""
     ready = node.condition(READY)
     if ready is not None and ready.reason == RECREATED:
         told = "its host has not come back since it was remediated"
@@ -157,7 +181,7 @@ def _by_conditions(rules: Rules, target: Target, node: NodeFacts, ages: Ages) ->
         return Opinion(Health.PENDING, "Pending", "; ".join(pending), due_at)
     if ready is None:
         return Opinion(Health.PENDING, "NodeStartup", "its Node has never reported whether it is ready")
-    return _unless_gone(target, "")
+    return None
 
 
 _Find = Callable[[str], Optional[NodeCondition]]
@@ -182,10 +206,11 @@ def _matching(rules: Iterable[UnhealthyCondition], uid: str, condition: _Find, c
     return sick, pending, due_at
 
 
-def _unless_gone(target: Target, sentence: str) -> Opinion:
-    """Healthy, if its Node exists and nobody deletes or remediates the Machine."""
+def _unless_gone(rules: Rules, target: Target, sentence: str, *, cluster_api: bool) -> Opinion:
+    """Healthy, if its Node exists and nobody deletes the Machine. OpenShift's own request by annotation is not taken
+    back; one on behalf of a remediation object is, by its deletion."""
     if target.machine.deleting:
         return Opinion(Health.PENDING, "Deleting", "it is being deleted")
-    if target.machine.annotated:
+    if target.machine.annotated and not cluster_api and rules.template is None:
         return Opinion(Health.PENDING, "Remediating", "its remediation is requested")
     return HEALTHY if target.node is not None else Opinion(Health.PENDING, "NodeStartup", sentence)

@@ -23,7 +23,7 @@ class Unreachable(Requester):
         suspicions = SuspicionsCache()
         return Reading(Kind("suspicion"), (), lambda: suspicions.seen, of_nodes=(suspicions,))
 
-    def after_news(self, memory: NodeMemory, news: list[StepNews]) -> NodeMemory:
+    def after_news(self, settings: Settings, memory: NodeMemory, news: list[StepNews]) -> NodeMemory:
         for each in news:
             if isinstance(each, Tried):
                 renewed = memory.part(ReachMemory).lease not in (None, each.lease)
