@@ -24,7 +24,7 @@ from pp_hostd.kube.resources import (
     template_of,
 )
 from pp_hostd.leader.requests.machine_health_checks.conditions import Spelling
-from pp_hostd.model.keys import CLUSTER_NAME, NAMESPACE
+from pp_hostd.model.keys import CLUSTER_NAME, EXTERNAL_REMEDIATION, NAMESPACE
 from pp_hostd.model.settings import Api, Health, Leader, Settings
 from tests.agent.objects import until_found
 from tests.harness.controlplane import RealCluster
@@ -33,7 +33,7 @@ from tests.leader.access.attempts import Attempt, World
 from tests.leader.access.people import LEADER, pp_leader
 from tests.leader.health.mhc_objects import ALL, CLUSTER, OPENSHIFT, PLACE, TEMPLATE, V1BETA1, V1BETA2, spec_of
 from tests.leader.in_term import client_for, term, unless_there
-from tests.leader.power.site import SPEC
+from tests.leader.power.site import OWNER, SPEC
 
 Json = dict[str, Any]
 LONG_AGO = "2026-01-01T00:00:00Z"
@@ -75,8 +75,8 @@ class Place:
             await self._add(name, status)
 
     async def _add(self, name: str, ready: str) -> None:
-        body = {"metadata": {"name": name, "labels": {"pool": "a", CLUSTER_NAME: CLUSTER}}}
-        await self.client.create(self.kind, {**body, "spec": SPEC[self.machines]}, namespace=PLACE)
+        metadata = {"name": name, "labels": {"pool": "a", CLUSTER_NAME: CLUSTER}, "ownerReferences": [OWNER]}
+        await self.client.create(self.kind, {"metadata": metadata, "spec": SPEC[self.machines]}, namespace=PLACE)
         reference = {"name": name} if self.spelling is V1BETA2 else {"kind": "Node", "name": name}
         status = {"status": {"nodeRef": reference}}
         await self.client.patch(self.kind, name, status, namespace=PLACE, subresource="status")
@@ -148,6 +148,8 @@ async def test_published_definitions_take_every_status_and_condition_and_another
             if spelling is not OPENSHIFT:
                 await _left_to_its_owner(place)
             await _by_template(place)
+            if spelling is OPENSHIFT:
+                await _annotated_and_deleted(place)
             await _left_alone(place)
 
 
@@ -207,6 +209,28 @@ async def _by_template(place: Place) -> None:
         return not (await place.client.list(POISON_PILL_REMEDIATIONS)).items
 
     await until_found(gone, "the object is deleted")
+
+
+async def _annotated_and_deleted(place: Place) -> None:
+    """With the rights that `install` gives the leader."""
+    strategy = {"machine.openshift.io/remediation-strategy": "external-baremetal"}
+    patch = {"metadata": {"annotations": strategy}, "spec": {"remediationTemplate": None}}
+    await place.client.patch(place.checks, "workers", patch, namespace=PLACE)
+    silent = {"type": "Ready", "status": "Unknown", "lastTransitionTime": LONG_AGO}
+    await place.client.patch(NODES, "sick", {"status": {"conditions": [silent]}}, subresource="status")
+
+    async def annotated() -> bool:
+        found = await place.client.get(place.kind, "sick", namespace=PLACE)
+        return EXTERNAL_REMEDIATION in (found["metadata"].get("annotations") or {})
+
+    await until_found(annotated, "it is annotated")
+    failed = {"status": {"phase": "Failed"}}
+    await place.client.patch(place.kind, "well", failed, namespace=PLACE, subresource="status")
+
+    async def deleted() -> bool:
+        return [each["metadata"]["name"] for each in (await place.client.list(place.kind)).items] == ["sick"]
+
+    await until_found(deleted, "the Machine that has failed is deleted")
 
 
 async def _left_alone(place: Place) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pp_hostd.kube.outcome import ApiError, Outcome
+from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.requests.machine_health_checks.conditions import Spelling
+from pp_hostd.leader.requests.machine_health_checks.facts import MachineFacts, MachineHealthSeen
+from pp_hostd.leader.requests.machine_health_checks.judge import Remediations
+from pp_hostd.leader.requests.machine_health_checks.plan import under_remediation
 from pp_hostd.leader.requests.machine_health_checks.steps import (
     MakeObject,
     RemoveMachine,
@@ -16,12 +21,17 @@ from pp_hostd.leader.requests.machine_health_checks.steps import (
     TellMachine,
 )
 from pp_hostd.leader.steps.nodes import DeleteNode
-from pp_hostd.model.condemnation import NotRequested, Requested
+from pp_hostd.model.condemnation import Condemned, NotRequested, Requested
 from pp_hostd.model.keys import EXTERNAL_REMEDIATION, PAUSED_NODE, SKIP_REMEDIATION
+from pp_hostd.model.machine import Machine
+from pp_hostd.model.node import Node
+from pp_hostd.model.observed import BackupSeen, MachineSeen, NodeSeen, Observed
+from pp_hostd.model.record import Unreadable
 from pp_hostd.model.settings import Leader
 from pp_hostd.model.step import Written
 from tests.leader.health.mhc_objects import ALL, CLUSTER, CLUSTER_API, OPENSHIFT, PLACE, TEMPLATE, V1BETA1, V1BETA2
 from tests.leader.health.mhc_world import OBJECTS, MachinesWorld, new_world
+from tests.leader.virtual_cluster import SINCE
 from tests.leader.virtual_host import HOST, PEERS
 
 IN_EACH = pytest.mark.parametrize("spelling", ALL, ids=lambda each: each.value)
@@ -41,6 +51,46 @@ def by_template(spelling: Spelling, **spec: Any) -> MachinesWorld:
 def kept(world: MachinesWorld) -> None:
     """So that no remediation begins."""
     world.annotate_node(HOST, **{PAUSED_NODE: ""})
+
+
+# What this leader has under remediation.
+
+MACHINE = Machine(PLACE, HOST, "u", "1", NotRequested(0), HOST)
+NODE = NodeSeen(Node(HOST, "n", "1", None, None, None, tainted=True, unschedulable=False), f"{PLACE}/{HOST}")
+ACTION = NextAction(HOST, f"{PLACE}/{HOST}", Stage.SWITCHING_OFF, "it goes off")
+
+
+def condemned(condemnation: Any) -> Observed:
+    seen = MachineSeen(replace(MACHINE, condemnation=condemnation), 1)
+    return Observed(machines={seen.machine.machine_key: seen}, requests=(seen.machine.machine_key,))
+
+
+@pytest.mark.parametrize(
+    ("observed", "actions", "held", "requested"),
+    [
+        (Observed(), (), False, False),
+        (condemned(Requested(0)), (), False, True),
+        (condemned(NotRequested(7)), (), False, False),
+        (condemned(Condemned(7, SINCE)), (), True, False),
+        (condemned(Unreadable("it", "is odd")), (), True, False),
+        (Observed(nodes={HOST: NODE}, marked=(HOST,)), (), True, False),
+        (Observed(backups={HOST: BackupSeen(Unreadable("it", "is odd"), "1")}), (), True, False),
+        (Observed(), (ACTION,), True, False),
+        (Observed(), (replace(ACTION, machine_key=""),), True, False),
+        (Observed(), (replace(ACTION, stage=Stage.HELD),), False, False),
+        (Observed(), (replace(ACTION, of="PoisonPillRemediation a/b"),), False, False),
+    ],
+)
+def test_a_machine_is_had_from_when_its_remediation_begins(
+    observed: Observed, actions: tuple[NextAction, ...], held: bool, requested: bool
+) -> None:
+    facts = MachineFacts(PLACE, HOST, "u", 0.0, {}, HOST, (), ())
+    seen = MachineHealthSeen(machines={facts.key: facts})
+    found = under_remediation(Remediations(), observed, actions, seen, 5.0)
+    assert (found.has(facts), facts.key in found.requested) == (held, requested)
+    after = under_remediation(found, Observed(), (), seen, 9.0)
+    assert after.released == ({facts.key: 9.0} if held else {})
+    assert under_remediation(after, Observed(), (), seen, 12.0).released == after.released
 
 
 # By template.
@@ -94,6 +144,7 @@ def test_an_object_that_exists_is_left_alone(spelling: Spelling) -> None:
     world.spend(120.0)
     found = world.object()
     assert found is not None and found["metadata"]["labels"] == {"mine": "yes"}
+    assert all(each.said("ExternalRemediationRequestAvailable") is None for each in world.found().lists)
     world.reports(HOST)
     world.spend(120.0)
     assert world.object() is not None, "somebody else made it"

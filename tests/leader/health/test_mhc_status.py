@@ -14,8 +14,19 @@ from pp_hostd.leader.requests.machine_health_checks.steps import (
     SetStatus,
     TellMachine,
 )
+from pp_hostd.leader.watches import Watches
 from pp_hostd.model.keys import PAUSED_MACHINE
-from tests.leader.health.mhc_objects import ALL, CLUSTER, CLUSTER_API, OPENSHIFT, PLACE, TEMPLATE, V1BETA1, V1BETA2
+from tests.leader.health.mhc_objects import (
+    ALL,
+    CLUSTER,
+    CLUSTER_API,
+    OPENSHIFT,
+    PLACE,
+    TEMPLATE,
+    V1BETA1,
+    V1BETA2,
+    conditions,
+)
 from tests.leader.health.mhc_world import KIND, MachinesWorld, new_world
 from tests.leader.virtual_host import HOST, PEERS
 
@@ -37,6 +48,7 @@ def test_it_is_off_by_default(spelling: Spelling) -> None:
     world.spend(60.0)
     assert not world.steps(*ANY)
     assert "status" not in world.body()
+    assert all(watch.versions[0].plural != KIND for watch in Watches(world.api.machines, world.settings).watches)
 
 
 @IN_EACH
@@ -69,10 +81,11 @@ def test_the_leader_stops_as_soon_as_another_controller_comes(spelling: Spelling
     assert len(world.steps(*ANY)) == before
 
 
+@pytest.mark.parametrize("most", ["100%", "many"])
 @pytest.mark.parametrize(("later", "written"), [(14.0, False), (16.0, True)])
-def test_a_new_check_is_left_to_another_controller_for_a_moment(later: float, written: bool) -> None:
+def test_a_new_check_is_left_to_another_controller_for_a_moment(later: float, written: bool, most: str) -> None:
     world = new_world(OPENSHIFT)
-    world.check_machines(metadata={"creationTimestamp": world.moment()})
+    world.check_machines(metadata={"creationTimestamp": world.moment()}, most=most)
     world.spend(later)
     assert bool(world.steps(SetStatus)) is written
 
@@ -164,6 +177,31 @@ def test_nobody_is_remediated_while_too_many_are_not_healthy(spelling: Spelling,
     assert world.reasons().count("RemediationRestricted") == (0 if may else 1)
     if not may:
         assert world.allowed() == ("False", "TooManyUnhealthy")
+
+
+@IN_EACH
+def test_it_is_told_once_that_too_many_are_unhealthy_also_if_more_become_so(spelling: Spelling) -> None:
+    world = new_world(spelling)
+    world.check_machines(most=0)
+    for name in (HOST, *PEERS[:2]):
+        world.silent(name)
+        world.spend(30.0)
+    assert world.counts() == (5, 2, 0)
+    assert world.reasons().count("RemediationRestricted") == 1
+
+
+@IN_CLUSTER_API
+def test_below_a_range_nobody_is_remediated_either(spelling: Spelling) -> None:
+    world = new_world(spelling)
+    world.template()
+    world.check_machines(within="[2-4]", template=TEMPLATE)
+    world.silent()
+    world.spend(60.0)
+    assert world.object() is None
+    assert (world.counts(), world.allowed()) == ((5, 4, 0), ("False", "TooManyUnhealthy"))
+    world.silent(PEERS[0])
+    world.run(lambda: world.object() is not None)
+    assert world.counts() == (5, 3, 2)
 
 
 @IN_CLUSTER_API
@@ -299,9 +337,15 @@ def test_two_checks_that_differ_do_not_fight_over_a_machines_conditions() -> Non
     for spelling in (V1BETA1, V1BETA2):
         world = new_world(spelling)
         world.check_machines("one")
-        world.check_machines("two", most=0)
-        world.api.patch(KIND, f"{PLACE}/two", {"spec": {"selector": {"matchLabels": {"pool": "a"}}}})
-        world.silent(HOST, seconds_ago=250.0)
+        world.check_machines("two")
+        disk = conditions(spelling, ("Disk", "True", 10))
+        spec = {"checks": {"unhealthyNodeConditions": disk}} if spelling is V1BETA2 else {"unhealthyConditions": disk}
+        world.api.patch(KIND, f"{PLACE}/one", {"spec": spec})
+        world.spend(10.0)
+        before = len(world.steps(TellMachine))
+        world.silent()
         world.spend(200.0)
+        assert world.counts("one") == (5, 5, 5)
+        assert world.counts("two") == (5, 4, 4)
         assert {status for status, _ in world.said_of("HealthCheckSucceeded")} == {"False"}
-        assert len([each for each in world.steps(TellMachine) if each.machine.name == HOST]) <= 2  # type: ignore[attr-defined]
+        assert len(world.steps(TellMachine)) == before + 1

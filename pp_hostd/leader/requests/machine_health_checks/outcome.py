@@ -128,7 +128,7 @@ def conditions_for(
         return (Wanted(SUCCEEDED, "True", SUCCEEDED), *_without_trouble(machine))
     older = OLDER_REASONS.get(said.reason, said.reason)
     failed = Wanted(SUCCEEDED, "False", said.reason, f"Health check failed: {said.sentence}", older)
-    return (failed, *(_owner(machine) if to_owner and not machine.deleting else ()), *_external(machine, objects))
+    return (failed, *(_owner(machine) if to_owner else ()), *_external(machine, objects))
 
 
 def _owner(machine: MachineFacts) -> list[Wanted]:

@@ -51,7 +51,7 @@ class Counts:
 def course(
     check: MachineHealthCheck, rules: Rules, machine: MachineFacts, said: Opinion, view: View, counts: Counts
 ) -> Course | None:
-    """None if nothing is left to do: it is being deleted, or its remediation is requested already."""
+    """None if nothing is left to do, since it is being deleted. One whose remediation is requested is not unhealthy."""
     requests = rules.template is not None or (rules.external and machine.phase != FAILED)
     wish = unwanted(view)
     if requests and wish:
@@ -59,7 +59,7 @@ def course(
     if rules.template is not None:
         return MakeObject(check, rules.template, machine, said.sentence)
     if requests:
-        return None if machine.annotated else RequestByAnnotation(check, machine, said.sentence)
+        return RequestByAnnotation(check, machine, said.sentence)
     if machine.deleting:
         return None
     if check.spelling.is_cluster_api:
