@@ -61,9 +61,10 @@ def unreachable(
 ) -> Iterator[tuple[NextAction | None, NodeMemory]]:
     """Yields the next look at each suspect, or the write of the condition that follows from the last one."""
     seen = observed.part(SuspicionsSeen)
-    electorates = Electorates(observed.roster)
-    electorate = _newest(observed)
-    if electorate is None or not (seen.suspects or seen.unreachable):
+    if not (seen.suspects or seen.unreachable):
+        return
+    electorates, electorate = Electorates(observed.roster), _newest(observed)
+    if electorate is None:
         return
     suspects = {
         name: member
