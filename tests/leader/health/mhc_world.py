@@ -6,7 +6,7 @@ from typing import Any
 
 from pp_hostd.leader.requests.machine_health_checks.check import MachineHealthCheck
 from pp_hostd.leader.requests.machine_health_checks.conditions import Spelling
-from pp_hostd.model.keys import CLUSTER_NAME
+from pp_hostd.model.keys import CLUSTER_NAME, PAUSED_NODE
 from pp_hostd.model.settings import Health, Leader, Remediations, Settings
 from tests.leader.health.checked import CheckedWorld
 from tests.leader.health.mhc_objects import CLUSTER, OPENSHIFT, PLACE, TEMPLATE, V1BETA2, health_check, parsed, spec_of
@@ -112,3 +112,8 @@ def new_world(spelling: Spelling = V1BETA2, **more: Any) -> MachinesWorld:
     world = MachinesWorld(spelling, **more)
     world.spend(20.0)  # the leader's start is over
     return world
+
+
+def kept(world: MachinesWorld) -> None:
+    """So that no remediation begins."""
+    world.annotate_node(HOST, **{PAUSED_NODE: ""})
