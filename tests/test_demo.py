@@ -51,5 +51,5 @@ def test_of_the_cluster_only_what_changes_is_told(capsys: pytest.CaptureFixture[
     changes = [("ADDED", node), ("ADDED", other), ("MODIFIED", node), ("DELETED", node), ("ADDED", node)]
     News(Narrator(Form.JSON), "worker-5").tell([], [Change(now(), how, NODES, found) for how, found in changes])
     lines = [json.loads(line)["line"] for line in capsys.readouterr().out.splitlines()]
-    there = "Node worker-5 is schedulable; its agent's record there: none"
+    there = "Node worker-5 is schedulable, not condemned; its agent's record there: none"
     assert lines == [there, "Node worker-5 is deleted", there]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,35 +29,21 @@ TEMPLATE = {
 }
 
 
-@pytest.fixture(scope="module")
-def embedded_objects() -> Iterator[LeaderStage]:
-    with EmbeddedCluster.start() as cluster, LeaderStage.on(cluster, **OBJECTS) as stage:
-        yield stage
-
-
-@pytest.fixture(scope="module")
-def real_objects(real_cluster: Cluster) -> Iterator[LeaderStage]:
-    """With the rights that `pp-leader install --flows` gives."""
-    with LeaderStage.on(real_cluster, **OBJECTS) as stage:
-        yield stage
-
-
-@pytest.fixture(scope="module")
-def embedded_nodes() -> Iterator[LeaderStage]:
-    with EmbeddedCluster.start() as cluster, LeaderStage.on(cluster, **BY_NODES) as stage:
-        yield stage
-
-
-@pytest.fixture(scope="module")
-def real_nodes(real_cluster: Cluster) -> Iterator[LeaderStage]:
-    with LeaderStage.on(real_cluster, **BY_NODES) as stage:
-        yield stage
-
-
-@pytest.fixture(params=["embedded_objects", "real_objects", "embedded_nodes", "real_nodes"])
-def stage(request: pytest.FixtureRequest) -> LeaderStage:
-    chosen: LeaderStage = request.getfixturevalue(request.param)
-    return chosen
+@pytest.fixture(
+    scope="module",
+    params=[("embedded", OBJECTS), ("real", OBJECTS), ("embedded", BY_NODES), ("real", BY_NODES)],
+    ids=["embedded_objects", "real_objects", "embedded_nodes", "real_nodes"],
+)
+def stage(request: pytest.FixtureRequest) -> Iterator[LeaderStage]:
+    """One after the other: two stages on one cluster would be in each other's way. On the real one with the rights that
+    `pp-leader install --flows` gives."""
+    api, settings = request.param
+    with contextlib.ExitStack() as stack:
+        if api == "embedded":
+            cluster: Cluster = stack.enter_context(EmbeddedCluster.start())
+        else:
+            cluster = request.getfixturevalue("real_cluster")
+        yield stack.enter_context(LeaderStage.on(cluster, **settings))
 
 
 def make(stage: LeaderStage, host: Host) -> None:
