@@ -59,7 +59,7 @@ async def test_our_config_maps_are_seen_but_not_what_the_leader_says_of_itself(o
     events = []
     observer = Observer(client, "node", lambda: events.append(observer.observed.enrolled))
     async with running(observer.run()):
-        await until(lambda: observer.ready, "everything is listed")
+        await until(lambda: all(each.listed for each in observer.watches), "everything is listed, needed or not")
         events.clear()
         await client.create(CONFIG_MAPS, {"metadata": {"name": LEADER}}, namespace=NAMESPACE)
         enrolled = {"metadata": {"name": ENROLLED}, "data": {"worker-1": "{}"}}
