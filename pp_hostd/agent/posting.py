@@ -14,7 +14,7 @@ AGAIN_SECONDS = 60.0
 
 
 class Posting:
-    """What stands on the Node, as far as it is known. A new run does not know what an earlier run left there."""
+    """The text on the Node, as far as it is known. A new run does not know what an earlier run left there."""
 
     def __init__(self) -> None:
         self._posted: Suspicion | None = None

@@ -54,7 +54,7 @@ def targets(names: Sequence[str], me: str, rings: int = RINGS) -> tuple[str, ...
 
 
 class _Target:
-    """What is known of one target; `misses` are those in a row, up to MISSES, and all later than what was reached."""
+    """The knowledge of one target; `misses` are those in a row, up to MISSES, and all later than what was reached."""
 
     __slots__ = ("last_missed_at", "misses", "name", "reached_at", "repeat_at", "under_way")
 

@@ -16,7 +16,7 @@ LATENCY_SECONDS = 0.0005, 0.02
 
 
 def everybodys_targets(names: Sequence[str], rings: int = RINGS) -> dict[str, tuple[str, ...]]:
-    """What probing.targets says for each of these nodes, by one sort for each ring."""
+    """The targets that probing.targets gives for each of these nodes, by one sort for each ring."""
     chosen: dict[str, list[str]] = {name: [] for name in names}
     for ring in range(rings):
         ordered = sorted(names, key=lambda name: place(ring, name))

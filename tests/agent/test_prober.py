@@ -27,7 +27,7 @@ ADDRESSES = {ME: "127.0.0.1", SILENT: "127.0.0.9", REFUSING: "127.0.0.8"}
 
 
 class Posted:
-    """What would stand on the Node."""
+    """The text that would stand on the Node."""
 
     def __init__(self, failures: int = 0) -> None:
         self.all: list[Suspicion | None] = []

@@ -1,4 +1,4 @@
-"""What health checks cost a leader of a large cluster while nothing changes: Nodes report, and nothing comes of it."""
+"""The cost of health checks for a leader of a large cluster while nothing changes but the Nodes' heartbeats."""
 
 from __future__ import annotations
 

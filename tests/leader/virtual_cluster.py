@@ -60,6 +60,7 @@ class VirtualCluster:
         self.leases: dict[str, str] = {}
         self._news: list[StepNews] = []
         self._steps_api = VirtualStepsApi(self)
+        self.refused = self._steps_api.refused
 
     def a_term(self, own_node: str) -> Driver:
         """A leader begins; what another one had under way, or was told, is lost."""

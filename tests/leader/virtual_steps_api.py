@@ -41,6 +41,8 @@ class VirtualStepsApi:
 
     def __init__(self, cluster: Cluster) -> None:
         self.now = 0.0
+        self.refused: set[tuple[str, str]] = set()
+        """Verbs and kinds for which the leader has no rights."""
         self._cluster = cluster
 
     async def get(self, resource: Resource, name: str, *, namespace: str | None = None) -> Json:
@@ -70,6 +72,7 @@ class VirtualStepsApi:
         return any(taint["key"] == OUT_OF_SERVICE for taint in found.get("spec", {}).get("taints", ()))
 
     async def create(self, resource: Resource, body: Json, *, namespace: str | None = None) -> Json:
+        self._check_rights("create", resource)
         self.now = self._cluster.now
         kind, key = self._place(resource, body["metadata"]["name"], namespace)
         if self._cluster.api.get(kind, key) is not None:
@@ -92,6 +95,7 @@ class VirtualStepsApi:
         namespace: str | None = None,
         **_subresource: Any,
     ) -> Json:
+        self._check_rights("patch", resource)
         metadata = dict(patch["metadata"])
         uid, version = metadata.pop("uid"), metadata.pop("resourceVersion")
         kind, key = self._matching(resource, name, namespace, uid, version)
@@ -113,6 +117,7 @@ class VirtualStepsApi:
         resource_version: str | None = None,
         **_grace_period_seconds: Any,
     ) -> Json:
+        self._check_rights("delete", resource)
         self.now = self._cluster.now
         if resource is PODS:
             assert namespace is not None
@@ -128,6 +133,10 @@ class VirtualStepsApi:
         else:
             self._cluster.api.put(kind, key, None)
         return {}
+
+    def _check_rights(self, verb: str, resource: Resource) -> None:
+        if (verb, resource.kind) in self.refused:
+            raise ApiError(Outcome.FORBIDDEN, f"no right to {verb} a {resource.kind}")
 
     def _matching(
         self, resource: Resource, name: str, namespace: str | None, uid: str | None, version: str | None

@@ -134,7 +134,7 @@ def _leader(host: Host, leadership: Leadership, at: datetime) -> list[str]:
 
 
 def _about_no_node(leadership: Leadership) -> list[str]:
-    """What is blocked and concerns no single node, such as a health check that another controller carries out."""
+    """Blocked courses that concern no single node, such as a health check that another controller carries out."""
     said = leadership.status
     courses = said.next_actions if leadership.leads and isinstance(said, LeaderStatus) else ()
     return [f"Blocked: {each.sentence}." for each in courses if each.refused and not each.node and not each.machine]

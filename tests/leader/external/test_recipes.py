@@ -21,7 +21,7 @@ from tests.leader.power.clusters import Clusters
 
 PAGE = Path(__file__).parents[3] / "docs" / "power.md"
 MACHINES = {"cluster.x-k8s.io/v1beta2": "cluster-api", "machine.openshift.io/v1beta1": "openshift"}
-"""What the machines are, by the health check's API; else the Nodes."""
+"""The kind of machines, by the health check's API; else Nodes."""
 
 
 def recipes() -> list[str]:
@@ -70,7 +70,7 @@ def namespace_of(template: Json) -> Json:
 
 
 def kubectl(kubeconfig: str, *arguments: str, recipe: str) -> str:
-    """What it says of each object."""
+    """The words of kubectl about each object."""
     command = [str(binaries() / "kubectl"), "--kubeconfig", kubeconfig, *arguments, "-f", "-"]
     done = subprocess.run(command, input=recipe, capture_output=True, text=True, timeout=HANGS_SECONDS, check=False)
     assert done.returncode == 0, done.stderr

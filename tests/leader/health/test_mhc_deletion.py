@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from pp_hostd.kube.outcome import ApiError, Outcome
 from pp_hostd.leader.requests.machine_health_checks.conditions import Spelling
 from pp_hostd.leader.requests.machine_health_checks.steps import RemoveMachine, RequestByAnnotation
 from pp_hostd.leader.steps.nodes import DeleteNode
@@ -55,25 +54,12 @@ def test_what_is_annotated_is_not_annotated_again() -> None:
     assert not world.steps(RequestByAnnotation, RemoveMachine)
 
 
-def test_a_failed_annotation_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_annotation_is_told() -> None:
     world = openshift(annotations=STRATEGY)
-    refuse(world, monkeypatch, "patch")
+    world.refused.add(("patch", "Machine"))
     world.silent()
     world.spend(5.0)
     assert "ExternalAnnotationFailed" in world.reasons()
-
-
-def refuse(world: MachinesWorld, monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
-    """The API refuses that for Machines."""
-    before = getattr(world._steps_api, verb)
-
-    async def refused(resource: Any, *arguments: Any, **more: Any) -> dict[str, Any]:
-        if resource.kind == "Machine":
-            raise ApiError(Outcome.FORBIDDEN, "not allowed")
-        found: dict[str, Any] = await before(resource, *arguments, **more)
-        return found
-
-    monkeypatch.setattr(world._steps_api, verb, refused)
 
 
 @pytest.mark.parametrize("annotations", [{}, STRATEGY])
@@ -93,9 +79,9 @@ def test_an_unhealthy_machine_with_an_owner_is_deleted() -> None:
     assert world.api.get("machines", f"{PLACE}/{HOST}") is None
 
 
-def test_a_failed_deletion_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_deletion_is_told() -> None:
     world = openshift()
-    refuse(world, monkeypatch, "delete")
+    world.refused.add(("delete", "Machine"))
     world.silent()
     world.spend(5.0)
     assert "MachineDeletionFailed" in world.reasons()

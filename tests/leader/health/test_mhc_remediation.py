@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pp_hostd.kube.outcome import ApiError, Outcome
+from pp_hostd.kube.resources import POISON_PILL_REMEDIATIONS
 from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.requests.machine_health_checks.conditions import Spelling
 from pp_hostd.leader.requests.machine_health_checks.facts import MachineFacts, MachineHealthSeen
@@ -196,24 +196,19 @@ def test_a_missing_template_is_told_and_tried_again(spelling: Spelling) -> None:
 
 
 @IN_EACH
-def test_an_object_that_the_api_refuses_is_told_and_tried_again(
-    spelling: Spelling, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_object_that_the_api_refuses_is_told_and_tried_again(spelling: Spelling) -> None:
     world = by_template(spelling)
     kept(world)
-
-    async def refused(*_: object, **__: object) -> dict[str, Any]:
-        raise ApiError(Outcome.FORBIDDEN, "the quota is exceeded")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(world._steps_api, "create", refused)
-        world.silent()
-        world.spend(60.0)
-        older = world.found().lists[-1 if spelling is V1BETA2 else 0]
-        said = older.said("ExternalRemediationRequestAvailable")
-        assert said == ("False", "ExternalRemediationRequestCreationFailed", "the quota is exceeded")
-        if spelling is V1BETA2:
-            assert world.said_of("ExternallyRemediated") == [("False", "RemediationRequestCreationFailed")]
+    world.refused.add(("create", POISON_PILL_REMEDIATIONS.kind))
+    world.silent()
+    world.spend(60.0)
+    older = world.found().lists[-1 if spelling is V1BETA2 else 0]
+    said = older.said("ExternalRemediationRequestAvailable")
+    refusal = "no right to create a PoisonPillRemediation"
+    assert said == ("False", "ExternalRemediationRequestCreationFailed", refusal)
+    if spelling is V1BETA2:
+        assert world.said_of("ExternallyRemediated") == [("False", "RemediationRequestCreationFailed")]
+    world.refused.clear()
     world.run(lambda: world.object() is not None)
 
 

@@ -206,7 +206,7 @@ def _template(reference: Fields) -> TemplateReference:
 
 
 def _status(status: Fields) -> Status:
-    """What somebody else has garbled there counts as nothing: the leader writes it again."""
+    """A status that somebody else has garbled counts as none: the leader writes it again."""
     try:
         nodes = [Fields(each) for each in status.elements("unhealthyNodes")]
         conditions = [Fields(each) for each in status.elements("conditions")]

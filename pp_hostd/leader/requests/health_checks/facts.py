@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from pp_hostd.frozen import frozen
 from pp_hostd.leader.caches import Cache
 from pp_hostd.model.moment import parse_moment
 from pp_hostd.model.record import NAME, OPAQUE, Fields, Unreadable, read
 
+Facts = TypeVar("Facts")
 READY = "Ready"
 MAX_WORDS = 10_000
 """Names of labels and conditions, of which thousands of Nodes have the same."""
@@ -39,25 +40,19 @@ class NodeFacts:
         return next((each for each in self.conditions if each.type == of_type), None)
 
 
-class NodeFactsCache(Cache[NodeFacts]):
-    """All Nodes, by name; `changes` counts the changes of facts. A Node whose facts stay the same, stays the same
-    object."""
+class FactsCache(Cache[Facts]):
+    """Objects that another cache of the leader holds, too, and reports if they are unreadable. `changes` counts the
+    changes of facts. An object whose facts stay the same, stays the same value."""
 
-    def __init__(self) -> None:
-        super().__init__("Node")
-        self.seen: dict[str, NodeFacts] = {}
+    def __init__(self, called: str) -> None:
+        super().__init__(called)
+        self.seen: dict[str, Facts] = {}
         self.changes = 0
-        self._words: dict[str, str] = {}
 
-    def _find(self, api_object: object) -> NodeFacts | Unreadable:
-        if len(self._words) > MAX_WORDS:
-            self._words.clear()
-        return parse_node_facts(api_object, self._words)
+    def _fault(self, found: Facts | Unreadable | None) -> str:
+        return ""
 
-    def _fault(self, found: NodeFacts | Unreadable | None) -> str:
-        return ""  # the leader's own cache of Nodes tells it
-
-    def _take(self, name: str, found: NodeFacts | None) -> None:
+    def _take(self, name: str, found: Facts | None) -> None:
         if self.seen.get(name) == found:
             return
         self.changes += 1
@@ -65,6 +60,19 @@ class NodeFactsCache(Cache[NodeFacts]):
             del self.seen[name]
         else:
             self.seen[name] = found
+
+
+class NodeFactsCache(FactsCache[NodeFacts]):
+    """All Nodes, by name."""
+
+    def __init__(self) -> None:
+        super().__init__("Node")
+        self._words: dict[str, str] = {}
+
+    def _find(self, api_object: object) -> NodeFacts | Unreadable:
+        if len(self._words) > MAX_WORDS:
+            self._words.clear()
+        return parse_node_facts(api_object, self._words)
 
 
 def parse_node_facts(api_object: object, words: dict[str, str]) -> NodeFacts | Unreadable:

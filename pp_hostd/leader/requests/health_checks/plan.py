@@ -181,7 +181,7 @@ def overlapping(judgements: Mapping[str, Judgement]) -> dict[str, tuple[str, ...
 
 @frozen
 class Outcome:
-    """What follows from a judgement: the status to be stored, and the unhealthy nodes to be remediated now. `missing`
+    """The outcome of a judgement: the status to be stored, and the unhealthy nodes to be remediated now. `missing`
     are those that the leader has deleted, and not recreated yet."""
 
     status: Status
@@ -239,8 +239,9 @@ def _overlap(overlaps: tuple[str, ...]) -> tuple[str, str, str, str]:
 
 def _selects(rules: Rules, observed: Observed, name: str) -> bool:
     stored = observed.backups[name]
-    missing = name not in observed.nodes and not is_early(stored) and isinstance(stored.backup, Backup)
-    return missing and rules.selector.matches(stored.backup.labels)  # type: ignore[union-attr]
+    if name in observed.nodes or is_early(stored) or not isinstance(stored.backup, Backup):
+        return False
+    return rules.selector.matches(stored.backup.labels)
 
 
 _Step = tuple[str, str, str, LeaderStep, str]

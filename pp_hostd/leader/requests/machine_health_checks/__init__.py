@@ -30,8 +30,8 @@ class MachineHealthChecks(Requester):
     def reading(self, settings: Settings) -> Reading | None:
         if not settings.health.machine_health_checks:
             return None
-        checks, machines = MachineHealthChecksCache(), MachineFactsCache()
-        nodes, clusters = NodeFactsCache(), ClusterFactsCache()
+        checks, machines = MachineHealthChecksCache(), MachineFactsCache("Machine")
+        nodes, clusters = NodeFactsCache(), ClusterFactsCache("Cluster")
         return Reading(
             MACHINE_HEALTH_CHECK,
             (Watch(MACHINE_HEALTH_CHECKS[settings.api.machines], (checks,)),),

@@ -148,7 +148,7 @@ def _writers(metadata: Fields) -> Iterator[str]:
 
 
 def _status(status: Fields) -> Status:
-    """What somebody has garbled there counts as nothing: the leader writes it again."""
+    """A status that somebody has garbled counts as none: the leader writes it again."""
     try:
         targets = tuple(map(str, status.elements("targets")))
     except Refused:

@@ -11,7 +11,7 @@ from pp_hostd.model.record import Fields
 
 
 class Spelling(enum.Enum):
-    """Whose kinds they are, and in which version."""
+    """The API that has the kinds, and its version."""
 
     OPENSHIFT = "machine.openshift.io/v1beta1"
     V1BETA1 = "cluster.x-k8s.io/v1beta1"

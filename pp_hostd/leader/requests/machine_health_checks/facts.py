@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 
 from pp_hostd.frozen import frozen
-from pp_hostd.leader.caches import Cache
-from pp_hostd.leader.requests.health_checks.facts import NodeCondition, NodeFacts, wallclock_of
+from pp_hostd.leader.requests.health_checks.facts import FactsCache, NodeCondition, NodeFacts, wallclock_of
 from pp_hostd.leader.requests.machine_health_checks.check import MachineHealthCheck
 from pp_hostd.leader.requests.machine_health_checks.conditions import ConditionList, Spelling, read_lists
 from pp_hostd.model.keys import EXTERNAL_REMEDIATION, PAUSED_MACHINE, SKIP_REMEDIATION
@@ -80,13 +79,8 @@ class MachineHealthSeen:
     changes: int = 0
 
 
-class MachineFactsCache(Cache[MachineFacts]):
-    """All Machines, by namespace/name; `changes` counts the changes of facts."""
-
-    def __init__(self) -> None:
-        super().__init__("Machine")
-        self.seen: dict[str, MachineFacts] = {}
-        self.changes = 0
+class MachineFactsCache(FactsCache[MachineFacts]):
+    """All Machines, by namespace/name."""
 
     def _name(self, metadata: Fields) -> str:
         return f"{metadata.text('namespace', NAME)}/{super()._name(metadata)}"
@@ -94,44 +88,15 @@ class MachineFactsCache(Cache[MachineFacts]):
     def _find(self, api_object: object) -> MachineFacts | Unreadable:
         return parse_machine_facts(api_object)
 
-    def _fault(self, found: MachineFacts | Unreadable | None) -> str:
-        return ""  # the leader's own cache of machines tells it
 
-    def _take(self, name: str, found: MachineFacts | None) -> None:
-        if self.seen.get(name) == found:
-            return
-        self.changes += 1
-        if found is None:
-            del self.seen[name]
-        else:
-            self.seen[name] = found
-
-
-class ClusterFactsCache(Cache[ClusterFacts]):
+class ClusterFactsCache(FactsCache[ClusterFacts]):
     """All Clusters, by namespace/name."""
-
-    def __init__(self) -> None:
-        super().__init__("Cluster")
-        self.seen: dict[str, ClusterFacts] = {}
-        self.changes = 0
 
     def _name(self, metadata: Fields) -> str:
         return f"{metadata.text('namespace', NAME)}/{super()._name(metadata)}"
 
     def _find(self, api_object: object) -> ClusterFacts | Unreadable:
         return read("the Cluster", lambda source: _cluster(Fields(source)), api_object)
-
-    def _fault(self, found: ClusterFacts | Unreadable | None) -> str:
-        return ""  # the leader's own cache of Clusters tells it
-
-    def _take(self, name: str, found: ClusterFacts | None) -> None:
-        if self.seen.get(name) == found:
-            return
-        self.changes += 1
-        if found is None:
-            del self.seen[name]
-        else:
-            self.seen[name] = found
 
 
 def parse_machine_facts(api_object: object) -> MachineFacts | Unreadable:
