@@ -3,8 +3,9 @@
 The account leaves out all that decides nothing, on both sides alike. Of writes: those that change no fact below
 (status, heartbeats, people's notes), the leaders' Lease, and the leaders' reports to people. Of verdicts: sentences
 that are none yet, such as failed reads, an inquiry under way, and the lacks of an unarmed host; and the same verdict
-again. Agent and gate start in any order: the account leaves out the withdrawal of an agent that is first, since that
-agent says in the same boot that its gate is closed.
+again. Agent and gate start in any order. So the account leaves out the withdrawal of an agent that is first, since that
+agent says in the same boot that its gate is closed; and a closed gate if the very next write is the promise of the same
+boot, since an agent that promises before its gate stands says no such thing.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class Accounting:
             verdict = self._verdict(host, sentence) if host in verdicts else ""
             if verdict and verdict != next(each for each in reversed(verdicts[host]) if each != KUBELET):
                 verdicts[host].append(verdict)
-        return Account([_without_early_withdrawals(each) for each in writes.values()], list(verdicts.values()))
+        return Account([_without_the_order_of_starts(each) for each in writes.values()], list(verdicts.values()))
 
     def standing(self, there: Iterable[tuple[Resource, Json]], unbroken: Iterable[str]) -> Standing:
         """Returns the facts of these objects and `unbroken` hosts; these hosts are in the boot that they began with."""
@@ -144,11 +145,16 @@ class Accounting:
         return ids.index(wanted)
 
 
-def _without_early_withdrawals(writes: list[str]) -> list[str]:
-    return [
+def _without_the_order_of_starts(writes: list[str]) -> list[str]:
+    told = [
         word
         for place, word in enumerate(writes)
         if "Withdrawn" not in word or word.replace("Withdrawn", "GateClosed") not in writes[place:]
+    ]
+    return [
+        word
+        for word, following in zip(told, [*told[1:], ""])
+        if "GateClosed" not in word or word.replace("GateClosed", "Armed") != following
     ]
 
 
