@@ -1,4 +1,7 @@
-"""Trying whether a host is there: a connection to its peer port that is closed at once. Nothing is sent."""
+"""Trying whether a host is there: a connection to its peer port that is reset at once. Nothing is sent.
+
+The other's kernel does all of it: it gives its agent a connection only once there is something to read.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import asyncio
 import enum
 import errno
 import socket
+import struct
 
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.connection import from_exception
@@ -14,6 +18,7 @@ from pp_hostd.model.endpoint import is_address
 from pp_hostd.model.reachability import ATTEMPT_GAP_SECONDS, ATTEMPT_SECONDS, ATTEMPTS, Finding
 
 _REFUSED = (errno.ECONNREFUSED, errno.ECONNRESET)
+_RESET_WHEN_CLOSED = struct.pack("ii", 1, 0)
 _SILENT = (errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN, errno.ENONET)
 
 
@@ -46,12 +51,13 @@ class Probed:
 
 
 async def probe(address: str, port: int, deadline_seconds: float = ATTEMPT_SECONDS) -> Probed:
-    """Opens one connection and closes it. Ends by the deadline; raises nothing."""
+    """Opens one connection and resets it. Ends by the deadline; raises nothing."""
     if not is_address(address):  # asyncio would look a name up, in a thread and without a deadline
         return Probed(Contact.UNTRIED, f"{address!a} is not an address")
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         with Deadline(deadline_seconds), socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as sock:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_WHEN_CLOSED)
             await asyncio.get_running_loop().sock_connect(sock, (address, port))
     except (TimedOut, OSError) as error:
         error.__traceback__ = None  # its frames hold asyncio's future, which holds the error: a cycle

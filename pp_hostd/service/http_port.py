@@ -194,6 +194,7 @@ BACKLOG = 1024
 # However many come or are to go at once, the loop's other work waits for no more than these.
 ACCEPTS_PER_TURN = 16
 PARTINGS_PER_SWEEP = 32
+SPEAKS_WITHIN_SECONDS = 5
 SWEEP_SECONDS, NEXT_SWEEP_SECONDS = 0.5, 0.01
 
 
@@ -297,9 +298,12 @@ def _listening(address: str, port: int) -> socket.socket:
     everywhere = not address and socket.has_dualstack_ipv6()
     family = socket.AF_INET6 if everywhere or ":" in address else socket.AF_INET
     try:
-        return socket.create_server((address, port), family=family, dualstack_ipv6=everywhere)
+        sock = socket.create_server((address, port), family=family, dualstack_ipv6=everywhere)
     except OSError as error:
         raise UserError(
             f"can't listen on {address or 'every address'}, port {port}: {error.strerror}",
             f"Is the address one of this host's, and who has the port? See: ip address; ss -ltnp sport = {port}",
         ) from None
+    # A client speaks first: until it does, the kernel keeps its connection, and a probe never wakes us.
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, SPEAKS_WITHIN_SECONDS)
+    return sock

@@ -16,8 +16,9 @@ from pp_hostd.errors import UserError
 from pp_hostd.model.answer import Answer
 from pp_hostd.peers.client import ask
 from pp_hostd.peers.message import MachineReference, Refusal
+from pp_hostd.peers.probe import Contact, probe
 from pp_hostd.peers.signing import Keyring
-from pp_hostd.service.http_port import HttpPort, Limits, Parting, Reply, Request
+from pp_hostd.service.http_port import BACKLOG, HttpPort, Limits, Parting, Reply, Request
 from tests.peers.talk import (
     KEYRING,
     QUESTION,
@@ -46,9 +47,13 @@ def status(reply: bytes) -> int:
 
 
 @contextlib.contextmanager
-def connected(number: int, count: int) -> Iterator[list[socket.socket]]:
+def connected(number: int, count: int, said: bytes = GET[:1]) -> Iterator[list[socket.socket]]:
+    """Clients that have begun a request: the port hears of nobody who says nothing."""
     with contextlib.ExitStack() as stack:
-        yield [stack.enter_context(socket.create_connection(("127.0.0.1", number))) for _ in range(count)]
+        clients = [stack.enter_context(socket.create_connection(("127.0.0.1", number))) for _ in range(count)]
+        for client in clients:
+            client.sendall(said)
+        yield clients
 
 
 async def until_open(port: Listening, count: int) -> None:
@@ -184,12 +189,25 @@ async def test_a_slow_second_question_is_dropped_too() -> None:
         writer.transport.abort()
 
 
-async def test_a_client_that_says_nothing_is_dropped() -> None:
+async def test_a_client_that_says_no_more_is_dropped() -> None:
     async with peer_port(limits=Limits(request_seconds=0.1)) as port:
         with connected(port.number, 50):
             await until_open(port, 50)
             await until_open(port, 0)
         assert port.http.partings == {Parting.SLOW: 50}
+
+
+async def test_a_client_that_says_nothing_reaches_nobody() -> None:
+    async with peer_port(limits=Limits(connections=3)) as port:
+        with connected(port.number, 50, b""):
+            assert await is_answered(port)
+        assert not port.http.partings, "silent clients have taken the port's few connections"
+
+
+async def test_peers_are_answered_though_more_say_nothing_than_the_kernel_keeps() -> None:
+    async with peer_port() as port:
+        with connected(port.number, 2 * BACKLOG, b""):
+            assert await is_answered(port)
 
 
 async def test_an_idle_client_is_dropped_later() -> None:
@@ -225,7 +243,7 @@ async def test_a_client_that_takes_no_answers_gets_no_more_of_them_and_is_droppe
         return Reply(200, b"x" * 1_000_000)
 
     async with http_port(respond, Limits(idle_seconds=0.3)) as (http, number):
-        with connected(number, 1) as (sock,):
+        with connected(number, 1, b"") as (sock,):
             nonblocking(sock)
             while not http.partings:
                 with contextlib.suppress(BlockingIOError, ConnectionError):
@@ -243,7 +261,7 @@ async def test_nothing_more_is_read_while_a_question_is_answered() -> None:
 
     http = HttpPort(respond)
     number = await http.listen("127.0.0.1", 0)
-    with connected(number, 1) as (sock,):
+    with connected(number, 1, b"") as (sock,):
         nonblocking(sock).send(GET + b"\r\n")
         sent_bytes, stuck = 0, 0
         while stuck < 20:
@@ -261,7 +279,7 @@ async def test_at_the_cap_the_one_whose_last_question_is_longest_ago_goes() -> N
     async with peer_port(limits=Limits(connections=3)) as port:
         with connected(port.number, 3) as (first, second, third):
             await until_open(port, 3)
-            first.sendall(request(exchange()))
+            first.sendall(request(exchange())[1:])
             assert (await asyncio.get_running_loop().sock_recv(nonblocking(first), 4096)).startswith(b"HTTP/1.1 200 ")
             with connected(port.number, 1):
                 await asyncio.get_running_loop().sock_recv(nonblocking(second), 1)
@@ -295,6 +313,14 @@ async def test_peers_are_answered_through_a_flood_of_connections() -> None:
                     assert await is_answered(port)
             assert port.http.open_connections <= 20
         assert port.http.partings[Parting.EVICTED] > 100
+
+
+async def test_a_probe_wakes_nobody() -> None:
+    async with peer_port(limits=Limits(connections=1)) as port:
+        with connected(port.number, 1) as (client,):
+            await until_open(port, 1)
+            assert [(await probe("127.0.0.1", port.number)).contact for _ in range(20)] == [Contact.REACHED] * 20
+            assert not is_closed(client), "a probe was taken for a client, and has evicted this one"
 
 
 async def test_clients_that_reset_the_connection_cost_nothing() -> None:
