@@ -9,6 +9,7 @@ import asyncio
 import os
 from collections import Counter
 from collections.abc import Awaitable, Coroutine, Iterator
+from functools import partial
 from typing import Any, Callable
 
 from pp_hostd.agent.driver import Driver
@@ -16,7 +17,7 @@ from pp_hostd.agent.posting import Posting
 from pp_hostd.agent.probing import REGULAR_SECONDS, RINGS, Probing, successor
 from pp_hostd.agent.senses import AgentSenses
 from pp_hostd.model.suspicion import Suspicion
-from pp_hostd.peers.probe import Contact, Probed, probe
+from pp_hostd.peers.probe import Attempt, Contact, Probed
 from pp_hostd.service.metric import Metric
 
 Post = Callable[["Suspicion | None"], Awaitable[str]]
@@ -43,9 +44,12 @@ class Prober:
         self._probing, self._posting = Probing((), clock() + phase_seconds), Posting()
         self._version: int | None = None
         self._contacts: Counter[Contact] = Counter()
+        self._addresses: dict[str, str] = {}
+        self._under_way: dict[tuple[str, float], Attempt] = {}
+        """By name, and by when it was sent."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_posting = False
-        self._woken = asyncio.Event()
+        self._next_turn: asyncio.TimerHandle | None = None
 
     @property
     def suspects(self) -> tuple[str, ...]:
@@ -57,62 +61,80 @@ class Prober:
         yield Metric("pp_hostd_suspects", "Hosts that are silent to this one.", "gauge", [({}, len(self.suspects))])
 
     async def run(self) -> None:
-        loop = asyncio.get_running_loop()
+        self._turn()
         try:
-            while True:
-                await self._turn()
-                now = self._clock()
-                wait_seconds = min(self._probing.next_at - now, REGULAR_SECONDS)
-                timer = loop.call_later(max(0.0, wait_seconds), self._woken.set)
-                await self._woken.wait()
-                timer.cancel()
-                self._woken.clear()
+            await asyncio.get_running_loop().create_future()
         finally:
+            if self._next_turn is not None:
+                self._next_turn.cancel()
+            for attempt in self._under_way.values():
+                attempt.cancel()
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _turn(self) -> None:
-        await self._follow_roster()
+    def _turn(self) -> None:
+        """No task: it comes every two seconds as long as the agent lives."""
+        try:
+            self._begin()
+        except Exception as error:
+            self._complain(f"probing other hosts: unforeseen: {error!r}")
+        self._turn_in(min(self._probing.next_at - self._clock(), REGULAR_SECONDS))
+
+    def _begin(self) -> None:
+        """Begins all that is due."""
         memory, now = self._driver.memory, self._clock()
+        self._follow_roster()
         self._probing.reads(memory.last_read is not None and not memory.failed_reads, now)
         for name in self._probing.due(now):
-            self._start(self._probe(name, now))
+            self._probe(name, now)
         wanted = self._wanted()
         # The record on the Node goes first: its write relies on the version of the Node that was read.
         if self._driver.idle and not self._is_posting and self._posting.is_due(wanted, now):
             self._is_posting = True
             self._start(self._post_suspects(wanted))
 
+    def _turn_in(self, seconds: float) -> None:
+        if self._next_turn is not None:
+            self._next_turn.cancel()
+        self._next_turn = asyncio.get_running_loop().call_later(max(0.0, seconds), self._turn)
+
     def _wanted(self) -> Suspicion | None:
         """A dry run only removes what an earlier run has left."""
         return None if self._driver.settings.agent.mode == "dry-run" else Suspicion.of(self.suspects)
 
-    async def _follow_roster(self) -> None:
+    def _follow_roster(self) -> None:
         newest = self._senses.current_rosters.newest
         version = None if newest is None or not self._driver.settings.agent.probe else newest.version
-        if version == self._version:
-            return
-        names = () if version is None else self._senses.current_rosters[version]
+        if version != self._version:
+            self._version = version
+            self._start(self._retarget(version))
+
+    async def _retarget(self, version: int | None) -> None:
+        rosters = self._senses.current_rosters
+        names = () if version is None else rosters[version]
         chosen: list[str] = []
         for ring in range(RINGS) if self._node in names else ():
             found = successor(ring, names, self._node, chosen)
             chosen += [] if found is None else [found]
             await asyncio.sleep(0)  # of thousands of nodes, one ring takes milliseconds
-        self._probing.retarget(chosen)
-        self._version = version
+        if version == self._version:
+            self._addresses = {member.name: member.address for member in rosters.members(chosen)}
+            self._probing.retarget(chosen)
+            self._turn_in(0.0)
 
-    async def _probe(self, name: str, sent_at: float) -> None:
-        probed = Probed(Contact.UNTRIED)
-        try:
-            member = self._senses.current_rosters.newest_member(name)
-            if member is not None:
-                probed = await probe(member.address, self._driver.settings.peers.port)
-        finally:
-            self._contacts[probed.contact] += 1
-            self._probing.ended(name, sent_at, probed.finding, self._clock())
-            if not probed.finding:  # it may be repeated sooner than the next turn
-                self._woken.set()
+    def _probe(self, name: str, sent_at: float) -> None:
+        key = name, sent_at
+        attempt = Attempt(self._addresses[name], self._driver.settings.peers.port, partial(self._ended, key))
+        if not attempt.is_over:
+            self._under_way[key] = attempt
+
+    def _ended(self, key: tuple[str, float], probed: Probed) -> None:
+        self._under_way.pop(key, None)
+        self._contacts[probed.contact] += 1
+        self._probing.ended(*key, probed.finding, self._clock())
+        if not probed.finding:  # it may be repeated sooner than the next turn
+            self._turn_in(0.0)
 
     async def _post_suspects(self, wanted: Suspicion | None) -> None:
         failure = "unforeseen"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 from pp_hostd.frozen import frozen
@@ -43,6 +44,12 @@ _SENTENCE = Form("text", re.compile(f"[\\s\\S]{{0,{MAX_SENTENCE_CHARACTERS}}}"))
 _SEED = Form("a number in hexadecimal digits", re.compile("-?[0-9a-f]{1,64}"))
 
 
+_BINDING = ("lifted", "watched", "watched_failures", "condemned_id", "decision")
+_BINDING_MEMORY = attrgetter(*_BINDING)
+_MEMORY = attrgetter("proof", "failed_reads", "last_read", "inquiry", "outage", *_BINDING)
+_COMMITMENTS = attrgetter("boot", "watchdog", "stored", "promised_uid", "looked", "pending")
+
+
 @frozen
 class SavedState:
     memory: Memory
@@ -54,10 +61,15 @@ class SavedState:
         memory = self.memory.resumed()
         return replace(self, memory=memory if self.commitments.binds else replace(memory, decision=None))
 
-    def what_binds(self) -> str:
+    @property
+    def lasting(self) -> tuple[object, ...]:
+        """All that `render` renders. It is compared at every judgement, which costs far less."""
+        return _MEMORY(self.memory) + _COMMITMENTS(self.commitments)
+
+    @property
+    def binding(self) -> tuple[object, ...]:
         """All but what a judgement knows of proofs, reads and peers: what no older copy may lack (rules 5 and 7)."""
-        memory = replace(self.memory, proof=None, failed_reads=0, last_read=None, inquiry=None, outage=None)
-        return replace(self, memory=memory).render()
+        return _BINDING_MEMORY(self.memory) + _COMMITMENTS(self.commitments)
 
     def render(self) -> str:
         memory = self.memory

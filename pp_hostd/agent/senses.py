@@ -45,6 +45,7 @@ class AgentSenses:
         self._node = node
         self._clock, self._wallclock = clock, wallclock
         self._news: list[News] = []
+        self._context: HostContext | None = None
 
     def tell(self, news: News) -> None:
         if isinstance(news, Read) and (news.missing or news.machine is not None):
@@ -72,8 +73,9 @@ class AgentSenses:
         self.tell(LinkChanged(self._clock()))
 
     def host_context(self) -> HostContext:
+        """The same object as long as nothing has changed: it keeps what was found by it."""
         newest = self.current_rosters.newest
-        return HostContext(
+        context = HostContext(
             node=self._node,
             electorate=None if newest is None else self.current_rosters.electorate(newest.version),
             roster_trouble=self.roster_trouble,
@@ -84,6 +86,9 @@ class AgentSenses:
             powering_off=self.powering_off,
             enrolled_before=self.enrolled_before,
         )
+        if context != self._context:
+            self._context = context
+        return self._context
 
     def rosters(self) -> Mapping[int, tuple[str, ...]]:
         return self.current_rosters

@@ -39,19 +39,19 @@ class StateCopies:
 
     def __init__(self, path: str) -> None:
         self._path, self._before, self._next = path, f"{path}.before", f"{path}.next"
-        self._saved, self._commitments = "", ""
+        self._saved: tuple[object, ...] = ()
+        self._binding: tuple[object, ...] = ()
 
     def save(self, kept: SavedState) -> str:
         """Keep this, unless it is what was kept last. Returns why that failed; empty if it did not."""
-        text = kept.render()
-        if text == self._saved:
+        lasting, binding = kept.lasting, kept.binding
+        if lasting == self._saved:
             return ""
-        commitments = kept.what_binds()
-        bound_as_before = commitments == self._commitments
+        text, bound_as_before = kept.render(), binding == self._binding
         trouble = self._follow(text) if bound_as_before else self._write_both(text)
         if trouble:
             self._overwrite_both(text.encode(), bound_as_before)
-        self._saved, self._commitments = ("", "") if trouble else (text, commitments)
+        self._saved, self._binding = ((), ()) if trouble else (lasting, binding)
         return trouble
 
     def load(self, boot: str, gate: Gate, now: float) -> tuple[SavedState | None, Sentences]:

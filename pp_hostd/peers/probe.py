@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import enum
 import errno
+import os
 import socket
 import struct
+from typing import Callable
 
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.connection import from_exception
-from pp_hostd.kube.deadline import Deadline, TimedOut
 from pp_hostd.model.endpoint import is_address
 from pp_hostd.model.reachability import ATTEMPT_GAP_SECONDS, ATTEMPT_SECONDS, ATTEMPTS, Finding
 
@@ -50,24 +51,65 @@ class Probed:
         return self.contact is not Contact.SILENT
 
 
-async def probe(address: str, port: int, deadline_seconds: float = ATTEMPT_SECONDS) -> Probed:
-    """Opens one connection and resets it. Ends by the deadline; raises nothing."""
-    if not is_address(address):  # asyncio would look a name up, in a thread and without a deadline
-        return Probed(Contact.UNTRIED, f"{address!a} is not an address")
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    try:
-        with Deadline(deadline_seconds), socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as sock:
+class Attempt:
+    """One connection, opened and reset. `ended` is called once, by the deadline, unless `cancel` comes before.
+
+    Callbacks, and no task: an agent makes one in two seconds as long as it lives.
+    """
+
+    __slots__ = ("_ended", "_sock", "_timer", "is_over")
+
+    def __init__(
+        self, address: str, port: int, ended: Callable[[Probed], None], deadline_seconds: float = ATTEMPT_SECONDS
+    ) -> None:
+        self._ended, self.is_over = ended, False
+        self._sock: socket.socket | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        if not is_address(address):  # a name would be looked up, without a deadline
+            self._end(Probed(Contact.UNTRIED, f"{address!a} is not an address"))
+            return
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        try:
+            self._sock = sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_WHEN_CLOSED)
-            await asyncio.get_running_loop().sock_connect(sock, (address, port))
-    except (TimedOut, OSError) as error:
-        error.__traceback__ = None  # its frames hold asyncio's future, which holds the error: a cycle
-        return _failed(error)
-    return Probed(Contact.REACHED)
+            number = sock.connect_ex((address, port))
+        except OSError as error:
+            self._end(_failed(error))
+            return
+        if number != errno.EINPROGRESS:
+            self._answered(number)
+            return
+        loop, unanswered = asyncio.get_running_loop(), Probed(Contact.SILENT, "nobody answered in time")
+        self._timer = loop.call_later(deadline_seconds, self._end, unanswered)
+        loop.add_writer(sock, lambda: self._answered(sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)))
+
+    def cancel(self) -> None:
+        self.is_over = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._sock is not None and self._sock.fileno() >= 0:
+            asyncio.get_running_loop().remove_writer(self._sock)
+            self._sock.close()
+
+    def _answered(self, number: int) -> None:
+        self._end(_failed(OSError(number, os.strerror(number))) if number else Probed(Contact.REACHED))
+
+    def _end(self, probed: Probed) -> None:
+        self.cancel()
+        self._ended(probed)
 
 
-def _failed(error: TimedOut | OSError) -> Probed:
-    if isinstance(error, TimedOut):
-        return Probed(Contact.SILENT, "nobody answered in time")
+async def probe(address: str, port: int, deadline_seconds: float = ATTEMPT_SECONDS) -> Probed:
+    """Makes one attempt. Ends by the deadline; raises nothing."""
+    outcome: asyncio.Future[Probed] = asyncio.get_running_loop().create_future()
+    attempt = Attempt(address, port, outcome.set_result, deadline_seconds)
+    try:
+        return await outcome
+    finally:
+        attempt.cancel()
+
+
+def _failed(error: OSError) -> Probed:
     number, why = error.errno, from_exception(error)[1]
     if number in _REFUSED:
         return Probed(Contact.REFUSED, why)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -90,6 +90,17 @@ def before_of(files: StateFiles) -> Path:
 
 def parse(text: object) -> SavedState | Unreadable | None:
     return parse_saved_state(text, BOOT, Gate.OPEN, NOW)
+
+
+@draw.examples
+@given(kept=kepts, other=kepts)
+def test_every_change_of_the_text_is_a_change_that_is_written(kept: SavedState, other: SavedState) -> None:
+    for part in ("memory", "commitments"):
+        known, news = getattr(kept, part), getattr(other, part)
+        for name in (each.name for each in fields(known)):
+            changed = replace(kept, **{part: replace(known, **{name: getattr(news, name)})})
+            assert changed.render() == kept.render() or changed.lasting != kept.lasting, name
+            assert changed.binding == kept.binding or changed.lasting != kept.lasting, name
 
 
 @draw.examples

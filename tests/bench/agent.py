@@ -38,10 +38,12 @@ def weight() -> Iterator[Figure]:
 
 def running_costs() -> Iterator[Figure]:
     """Of an armed host, at the default intervals."""
-    with EmbeddedCluster.start() as cluster, ClusterBed.start(cluster, 2, settings=DEFAULTS) as bed:
+    # Of two hosts none is armed.
+    with EmbeddedCluster.start() as cluster, ClusterBed.start(cluster, 3, settings=DEFAULTS) as bed:
         bed.boot()
         host = bed.hosts["worker-1"]
-        eventually(host.kubelet_started, "the host is armed, promised and open")
+        eventually(lambda: "not condemned" in host.status_text(), "the host is armed", 60)
+        eventually(host.kubelet_started, "the host is promised and open")
         eventually(lambda: _requests(host) > 8, "the agent has read a few times", 30)
         before, traffic, asked = _cpu_seconds(host), _traffic_bytes(host), _requests(host)
         started_at = time.monotonic()
