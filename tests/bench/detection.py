@@ -19,6 +19,7 @@ SAMPLES = 400
 """Pulled cables for each size and loss: a part of the hosts at a time, so that few of them probe each other."""
 SETTLE_SECONDS = 10.0
 NOTICED_SECONDS = 20.0
+OUTAGE_SECONDS = 60.0
 HOST_HOURS = 50
 """So long hosts are watched for wrong suspicions: so many hosts for an hour, or more of them for less."""
 DETECTED_SECONDS = 10.0
@@ -33,6 +34,7 @@ def detection() -> Iterator[Figure]:
             yield from _of(hosts, loss)
         yield from _restarts(hosts)
         yield from _split(hosts)
+        yield from _outage(hosts)
 
 
 def _of(hosts: int, loss: float) -> Iterator[Figure]:
@@ -95,3 +97,20 @@ def _split(hosts: int) -> Iterator[Figure]:
     told = {whom for _, _, whom in crowd.suspicions} & cut_off
     yield Figure(f"{hosts} hosts, split in halves: suspects told", 100 * len(told) / len(cut_off), "% of them")
     yield Figure(f"{hosts} hosts, split in halves: wrong ones", len(wrong), "", at_most=0)
+
+
+def _outage(hosts: int) -> Iterator[Figure]:
+    """Nobody reaches the API for a while, and a cable is pulled meanwhile: that can be told when the API is back."""
+    crowd = Crowd(hosts, max(LOSSES), seed=4)
+    crowd.run(SETTLE_SECONDS)
+    crowd.suspicions.clear()
+    crowd.without_api = lambda _: True
+    pulled = crowd.names[0]
+    crowd.unplugged.add(pulled)
+    crowd.run(OUTAGE_SECONDS)
+    crowd.without_api, back_at = crowd.unplugged.__contains__, crowd.now
+    crowd.run(NOTICED_SECONDS)
+    wrong = [crowd.is_confirmed(whom, by) for _, by, whom in crowd.suspicions if whom != pulled]
+    name = f"{hosts} hosts, API outage"
+    yield Figure(f"{name}: the silent host told after it", crowd.first_suspicion(pulled, back_at)[0] - back_at, "s")
+    yield Figure(f"{name}: wrong confirmations", sum(wrong), "", at_most=0)
