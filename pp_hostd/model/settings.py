@@ -20,8 +20,7 @@ T = TypeVar("T")
 def setting(default: T, *, allowed: Allowed[T], consequence: str, unit: str = "") -> T:
     """A field of one of the tables below, with all that a person must know about it."""
     about = {"allowed": allowed, "consequence": consequence, "unit": unit}
-    value: T = field(default=default, metadata=about)
-    return value
+    return field(default=default, metadata=about)
 
 
 @frozen
