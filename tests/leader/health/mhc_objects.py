@@ -51,8 +51,8 @@ def spec_of(
             "nodeStartupTimeoutSeconds": startup,
         }
         trigger = {"unhealthyLessThanOrEqualTo": most, "unhealthyInRange": within}
-        remediation = {"triggerIf": _without_none(trigger), "templateRef": template}
-        return {**given, "checks": _without_none(checks), "remediation": _without_none(remediation)}
+        remediation = _without_none({"triggerIf": _without_none(trigger) or None, "templateRef": template})
+        return _without_none({**given, "checks": _without_none(checks), "remediation": remediation or None})
     older = {
         "unhealthyConditions": sick,
         "unhealthyMachineConditions": of_machine,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pp_hostd.leader.requests.health_checks.limits import Limit, parse_duration, parse_limit
+from pp_hostd.leader.requests.health_checks.limits import Limit, parse_duration, parse_limit, render_duration
 from pp_hostd.model.record import Refused
 
 
@@ -82,6 +82,11 @@ def test_what_is_no_range_is_refused(within: object) -> None:
 )
 def test_durations_are_as_go_writes_them(text: str, seconds: float) -> None:
     assert parse_duration(text, "timeout") == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["0s", "250ms", "30s", "1m0.25s", "5m0s", "1h0m0s", "1h30m5s", "720h0m0s"])
+def test_durations_are_written_as_go_does(text: str) -> None:
+    assert render_duration(parse_duration(text, "timeout")) == text
 
 
 @pytest.mark.parametrize("text", ["", "5", "5 m", "-5m", "5min", "m", "1d", None, 300, "1h" * 30, "9999h"])

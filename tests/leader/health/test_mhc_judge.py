@@ -94,9 +94,11 @@ def test_a_condition_makes_it_unhealthy_once_it_is_older_than_its_timeout(
 def test_any_one_condition_is_enough_and_all_messages_are_joined(spelling: Spelling) -> None:
     rules = rules_of(spelling, spec_of(spelling, SILENT, ("Disk", "True", 10), ("Fan", "True", 10_000)))
     found = said(spelling, with_node(node(("Ready", "True", 1000), ("Disk", "True", 11))), rules)
-    assert (found.health, found.sentence) == (Health.UNHEALTHY, "its Node has had Disk=True for more than 10 s")
+    disk = "Condition Disk on Node is reporting status True with reason  for more than 10s"
+    assert (found.health, found.sentence) == (Health.UNHEALTHY, disk)
     both = said(spelling, with_node(node(("Ready", "Unknown", 301), ("Disk", "True", 11))), rules)
-    assert "Ready=Unknown" in both.sentence and "Disk=True" in both.sentence
+    ready = "Condition Ready on Node is reporting status Unknown with reason  for more than 5m0s"
+    assert both.sentence == f"{ready}; {disk}"
 
 
 @IN_CLUSTER_API
@@ -107,6 +109,39 @@ def test_a_condition_of_the_machine_itself_counts_too(spelling: Spelling, age: f
     found = said(spelling, with_node(WELL, sick), rules)
     assert found.health is health
     assert found.reason == ("UnhealthyMachine" if health is Health.UNHEALTHY else "Pending")
+
+
+@IN_CLUSTER_API
+@pytest.mark.parametrize(
+    ("target", "of_node"),
+    [
+        (with_node(node(("Ready", "Unknown", 301))), "Condition Ready on Node is reporting status Unknown"),
+        (with_node(None), "Node x has been deleted"),
+        (Target(machine(node="")), "Node failed to report startup in 10m0s"),
+    ],
+    ids=["a silent Node", "no Node any more", "no Node yet"],
+)
+def test_a_condition_of_the_machine_comes_before_what_its_node_is_like(
+    spelling: Spelling, target: Target, of_node: str
+) -> None:
+    rules = rules_of(spelling, spec_of(spelling, of_machines=(("Disk", "False", 60),)))
+    disk = NodeCondition("Disk", "False", WALLCLOCK - 61, "Smart")
+    sick = replace(target, machine=replace(target.machine, conditions=(disk,), created_wallclock=WALLCLOCK - 601))
+    found = said(spelling, sick, rules)
+    assert (found.health, found.reason) == (Health.UNHEALTHY, "UnhealthyMachine")
+    first, second = found.sentence.split("; ")
+    assert first == "Condition Disk on Machine is reporting status False with reason Smart for more than 1m0s"
+    assert second.startswith(of_node)
+
+
+@IN_CLUSTER_API
+def test_a_recreated_node_has_its_start_up_time_whatever_the_machines_conditions_say(spelling: Spelling) -> None:
+    rules = rules_of(spelling, spec_of(spelling, of_machines=(("Disk", "False", 60),)))
+    sick = machine(conditions=(NodeCondition("Disk", "False", WALLCLOCK - 61, ""),))
+    assert (
+        said(spelling, with_node(node(("Ready", "Unknown", 10), reason=RECREATED), sick), rules).health
+        is Health.PENDING
+    )
 
 
 @IN_EACH
@@ -261,6 +296,12 @@ def test_nothing_is_judged_before_the_cluster_is_ready(
         of_machine = replace(target.machine, control_plane=control_plane)
         found = said(spelling, replace(target, machine=of_machine, cluster=cluster))
         assert (found.health is Health.UNHEALTHY) is judges
+
+
+@IN_CLUSTER_API
+def test_nobody_is_healthy_before_the_control_plane_is_initialized(spelling: Spelling) -> None:
+    early = with_node(WELL, cluster=replace(READY_CLUSTER, initialized=False))
+    assert said(spelling, early).health is Health.PENDING
 
 
 # Targets.

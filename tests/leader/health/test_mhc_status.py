@@ -126,8 +126,12 @@ def test_a_check_of_a_paused_cluster_does_nothing_until_that_ends(spelling: Spel
     world.spend(60.0)
     assert not world.steps(MakeObject, TellMachine)
     assert world.allowed() == ("", "")
+    assert not world.steps(JoinCluster)
+    if spelling is V1BETA2:
+        paused = ("True", "Paused", "Cluster spec.paused is set to true")
+        assert world.found().lists[0].said("Paused") == paused
     world.cluster()
-    world.run(lambda: bool(world.steps(TellMachine)))
+    world.run(lambda: bool(world.steps(TellMachine)) and world.counts()[0] == 5)
     if spelling is V1BETA2:
         said = world.found().lists[0].said("Paused")
         assert said is not None and said[:2] == ("False", "NotPaused")
@@ -152,7 +156,8 @@ def test_nobody_is_unhealthy_before_the_cluster_is_ready(spelling: Spelling) -> 
     world.check_machines()
     world.silent()
     world.spend(60.0)
-    assert world.counts() == (5, 5, 5)
+    assert world.counts() == (5, 0, 0)
+    assert not world.steps(TellMachine)
     world.cluster()
     world.spend(10.0)
     assert world.counts() == (5, 4, 4)
@@ -176,7 +181,11 @@ def test_nobody_is_remediated_while_too_many_are_not_healthy(spelling: Spelling,
     assert world.allowed()[0] == ("True" if may else "False")
     assert world.reasons().count("RemediationRestricted") == (0 if may else 1)
     if not may:
-        assert world.allowed() == ("False", "TooManyUnhealthy")
+        why = (
+            "Remediation is not allowed, the number of not started or unhealthy machines exceeds maxUnhealthy "
+            f"(total: 5, unhealthy: {sick}, maxUnhealthy: 40%)"
+        )
+        assert world.found().lists[0].said("RemediationAllowed") == ("False", "TooManyUnhealthy", why)
 
 
 @IN_EACH
@@ -199,6 +208,9 @@ def test_below_a_range_nobody_is_remediated_either(spelling: Spelling) -> None:
     world.spend(60.0)
     assert world.object() is None
     assert (world.counts(), world.allowed()) == ((5, 4, 0), ("False", "TooManyUnhealthy"))
+    said = world.found().lists[0].said("RemediationAllowed")
+    assert said is not None
+    assert said[2].endswith("does not fall within the range (total: 5, unhealthy: 1, unhealthyRange: [2-4])")
     world.silent(PEERS[0])
     world.run(lambda: world.object() is not None)
     assert world.counts() == (5, 3, 2)
@@ -214,6 +226,11 @@ def test_what_failed_is_told_even_if_too_many_did(spelling: Spelling) -> None:
         2 if spelling is V1BETA2 else 1
     )
     assert not world.said_of("OwnerRemediated")
+    assert "MachineMarkedUnhealthy" not in world.reasons(), "nobody remediates it"
+    world.check_machines()
+    world.run(lambda: bool(world.said_of("OwnerRemediated")))
+    world.spend(60.0)
+    assert world.reasons().count("MachineMarkedUnhealthy") == 1
 
 
 @IN_EACH

@@ -36,6 +36,13 @@ class Limit:
             return self.within[0] <= unhealthy <= self.within[1]
         return unhealthy <= self.most(expected)
 
+    @property
+    def written(self) -> str:
+        """As the health check has it: [1-3], 40%, or 3."""
+        if self.within is not None:
+            return f"[{self.within[0]}-{self.within[1]}]"
+        return str(self.number) if self.percent is None else f"{self.percent}%"
+
     def brief(self, expected: int) -> str:
         """For tables: 2 (40%), 3, or 1 to 3."""
         if self.within is not None:
@@ -83,3 +90,13 @@ def parse_duration(text: object, name: str) -> float:
     if seconds > MOST_SECONDS:
         raise Refused(f"{name} is {text}, and {MOST_SECONDS / 86400:g} days are the most")
     return seconds
+
+
+def render_duration(seconds: float) -> str:
+    """As Go writes it: 30s, 5m0s, 1h0m0s, 500ms."""
+    if 0 < seconds < 1:
+        return f"{seconds * 1000:.10g}ms"
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(int(minutes), 60)
+    of_hours, of_minutes = f"{hours}h" if hours else "", f"{minutes}m" if hours or minutes else ""
+    return f"{of_hours}{of_minutes}{rest:.10g}s"

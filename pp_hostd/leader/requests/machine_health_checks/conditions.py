@@ -45,8 +45,8 @@ class ConditionList:
 
 @frozen
 class Wanted:
-    """A condition as it is to be. `older_reason` is that of older lists, where they have another word for it. Without a
-    status there is to be none."""
+    """A condition as it is to be. `older_reason` and `older_message` are those of older lists, where these have others.
+    Without a status there is to be none."""
 
     type: str
     status: str
@@ -55,6 +55,7 @@ class Wanted:
     older_reason: str = ""
     where: Where = Where.ALL
     severity: str = "Warning"
+    older_message: str | None = None
 
     def belongs_to(self, conditions: ConditionList) -> bool:
         return self.where is Where.ALL or (self.where is Where.OLDER) == conditions.older
@@ -67,7 +68,8 @@ class Wanted:
             return self.status, self.reason, self.message
         if self.status == "True":
             return self.status, "", ""
-        return self.status, self.older_reason or self.reason, self.message
+        message = self.message if self.older_message is None else self.older_message
+        return self.status, self.older_reason or self.reason, message
 
     def differs_from(self, lists: Iterable[ConditionList]) -> bool:
         return any(each.said(self.type) != self.said_in(each) for each in lists if self.belongs_to(each))

@@ -11,6 +11,7 @@ from pp_hostd.frozen import frozen
 from pp_hostd.leader.requests.health_checks.check import UnhealthyCondition
 from pp_hostd.leader.requests.health_checks.facts import READY, NodeCondition, NodeFacts
 from pp_hostd.leader.requests.health_checks.judge import HEALTHY, LATER_SECONDS, Ages, Health, Opinion
+from pp_hostd.leader.requests.health_checks.limits import render_duration
 from pp_hostd.leader.requests.machine_health_checks.check import MachineHealthCheck
 from pp_hostd.leader.requests.machine_health_checks.facts import FAILED, ClusterFacts, MachineFacts, MachineHealthSeen
 from pp_hostd.leader.requests.machine_health_checks.rules import Rules
@@ -20,6 +21,8 @@ REMEDIATE, NODE_GONE, STARTUP = "HasRemediateAnnotation", "NodeDeleted", "NodeSt
 SICK_NODE, SICK_MACHINE, MACHINE_FAILED = "UnhealthyNode", "UnhealthyMachine", "MachineFailed"
 OLDER_REASONS = {REMEDIATE: "HasRemediateMachineAnnotation", NODE_GONE: "NodeNotFound"}
 """Reasons for which older lists of conditions have another word."""
+JOINT = "; "
+"""Between the sentences of an opinion."""
 
 
 @frozen
@@ -109,7 +112,7 @@ def opinion(rules: Rules, target: Target, ages: Ages, *, cluster_api: bool) -> O
 
 def _in_time(rules: Rules, target: Target, ages: Ages, *, cluster_api: bool) -> Opinion:
     """After a remediation its host has as long to come back as a new one has to come up."""
-    said = _by_node(rules, target, ages, cluster_api=cluster_api)
+    said = _by_conditions(rules, target, ages, cluster_api=cluster_api)
     back_by_at = target.released_at + rules.startup_seconds
     if said.health is Health.UNHEALTHY and ages.now <= back_by_at:
         told = f"{said.sentence}; its remediation is over, and its host has {rules.startup_seconds:g} s to come back"
@@ -117,25 +120,45 @@ def _in_time(rules: Rules, target: Target, ages: Ages, *, cluster_api: bool) -> 
     return said
 
 
+def _by_conditions(rules: Rules, target: Target, ages: Ages, *, cluster_api: bool) -> Opinion:
+    """The Machine's own conditions come first, and count without a Node, too."""
+    machine, cluster = target.machine, target.cluster
+    if cluster_api and not _has_begun(target):
+        told = "its Cluster is not ready yet"
+        if cluster is None or not cluster.initialized:
+            return Opinion(Health.PENDING, "NodeStartup", told)
+        return _unless_gone(rules, target, told, cluster_api=True)
+    said = _by_node(rules, target, ages, cluster_api=cluster_api)
+    if target.node is not None and _is_recreated(target.node):
+        return said
+    sick, pending, due_at = _matching(rules.machine_conditions, machine.uid, machine.condition, "Machine", ages)
+    if sick:
+        of_node = [said.sentence] if said.health is Health.UNHEALTHY else []
+        return Opinion(Health.UNHEALTHY, SICK_MACHINE, JOINT.join([*sick, *of_node]))
+    if pending and said.health is not Health.UNHEALTHY:
+        told = JOINT.join(filter(None, [*pending, said.sentence]))
+        return Opinion(Health.PENDING, "Pending", told, min(due_at, said.due_at))
+    return said
+
+
 def _by_node(rules: Rules, target: Target, ages: Ages, *, cluster_api: bool) -> Opinion:
     machine = target.machine
-    if cluster_api and not _has_begun(target):
-        return _unless_gone(rules, target, "its Cluster is not ready yet", cluster_api=True)
     if machine.node and not target.node_exists:
-        return Opinion(Health.UNHEALTHY, NODE_GONE, f"its Node {machine.node} is missing")
+        return Opinion(Health.UNHEALTHY, NODE_GONE, f"Node {machine.node} has been deleted")
     if not machine.node:
         since_wallclock = _started_wallclock(target) if cluster_api else machine.updated_wallclock
         return _starting(rules, target, since_wallclock, "it has no Node yet", ages)
     if target.node is None:
         return Opinion(Health.PENDING, "Unreadable", f"its Node {machine.node} can't be read")
-    said = _by_conditions(rules, target, target.node, ages)
+    said = _by_node_conditions(rules, target, target.node, ages)
     return _unless_gone(rules, target, "", cluster_api=cluster_api) if said is None else said
 
 
 def _at_once(target: Target, *, cluster_api: bool) -> Opinion | None:
     """Whether its own marks make it unhealthy."""
     if cluster_api and target.machine.remediate:
-        return Opinion(Health.UNHEALTHY, REMEDIATE, "it bears the annotation cluster.x-k8s.io/remediate-machine")
+        told = "marked for remediation via cluster.x-k8s.io/remediate-machine annotation"
+        return Opinion(Health.UNHEALTHY, REMEDIATE, told)
     if not cluster_api and target.machine.phase == FAILED:
         return Opinion(Health.UNHEALTHY, MACHINE_FAILED, "its phase is Failed")
     return None
@@ -161,24 +184,29 @@ def _starting(rules: Rules, target: Target, since_wallclock: float, sentence: st
         return Opinion(Health.PENDING, "NodeStartup", sentence)
     age_seconds = ages.age_seconds(target.machine.uid, "", "", since_wallclock)
     if age_seconds > rules.startup_seconds:
-        return Opinion(Health.UNHEALTHY, STARTUP, f"{sentence}, for more than {rules.startup_seconds:g} s")
+        told = f"Node failed to report startup in {render_duration(rules.startup_seconds)}"
+        return Opinion(Health.UNHEALTHY, STARTUP, told)
     due_at = ages.now + rules.startup_seconds - age_seconds + LATER_SECONDS
     return Opinion(Health.PENDING, "NodeStartup", sentence, due_at)
 
 
-def _by_conditions(rules: Rules, target: Target, node: NodeFacts, ages: Ages) -> Opinion | None:
+def _is_recreated(node: NodeFacts) -> bool:
+    """Whether its host has not reported since the leader recreated it."""
+    ready = node.condition(READY)
+    return ready is not None and ready.reason == RECREATED
+
+
+def _by_node_conditions(rules: Rules, target: Target, node: NodeFacts, ages: Ages) -> Opinion | None:
     """None if none of them is against it."""
     ready = node.condition(READY)
-    if ready is not None and ready.reason == RECREATED:
+    if ready is not None and _is_recreated(node):
         told = "its host has not come back since it was remediated"
         return _starting(rules, target, ready.since_wallclock, told, ages)
-    of_node = _matching(rules.conditions, node.uid, node.condition, "its Node", ages)
-    of_machine = _matching(rules.machine_conditions, target.machine.uid, target.machine.condition, "it", ages)
-    sick, pending, due_at = of_node[0] + of_machine[0], of_node[1] + of_machine[1], min(of_node[2], of_machine[2])
+    sick, pending, due_at = _matching(rules.conditions, node.uid, node.condition, "Node", ages)
     if sick:
-        return Opinion(Health.UNHEALTHY, SICK_NODE if of_node[0] else SICK_MACHINE, "; ".join(sick))
+        return Opinion(Health.UNHEALTHY, SICK_NODE, JOINT.join(sick))
     if pending:
-        return Opinion(Health.PENDING, "Pending", "; ".join(pending), due_at)
+        return Opinion(Health.PENDING, "Pending", JOINT.join(pending), due_at)
     if ready is None:
         return Opinion(Health.PENDING, "NodeStartup", "its Node has never reported whether it is ready")
     return None
@@ -198,10 +226,11 @@ def _matching(rules: Iterable[UnhealthyCondition], uid: str, condition: _Find, c
         if found is None or found.status != each.status:
             continue
         age_seconds = ages.age_seconds(uid, each.type, found.status, found.since_wallclock)
+        told = f"Condition {each.type} on {called} is reporting status {each.status} with reason {found.reason}"
         if age_seconds > each.timeout_seconds:
-            sick.append(f"{called} has had {each}")
+            sick.append(f"{told} for more than {render_duration(each.timeout_seconds)}")
         else:
-            pending.append(f"{called} has {each.type}={each.status}")
+            pending.append(told)
             due_at = min(due_at, ages.now + each.timeout_seconds - age_seconds + LATER_SECONDS)
     return sick, pending, due_at
 

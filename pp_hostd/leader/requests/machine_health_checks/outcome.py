@@ -8,10 +8,11 @@ from dataclasses import field, replace
 from pp_hostd.frozen import frozen
 from pp_hostd.leader.requests.health_checks.check import REMEDIATION_ALLOWED
 from pp_hostd.leader.requests.health_checks.judge import Health, Opinion
+from pp_hostd.leader.requests.health_checks.limits import Limit
 from pp_hostd.leader.requests.machine_health_checks.check import MOST_TARGETS, MachineHealthCheck, Status
 from pp_hostd.leader.requests.machine_health_checks.conditions import Wanted, Where
 from pp_hostd.leader.requests.machine_health_checks.facts import MachineFacts
-from pp_hostd.leader.requests.machine_health_checks.judge import OLDER_REASONS, Judgement
+from pp_hostd.leader.requests.machine_health_checks.judge import JOINT, NODE_GONE, OLDER_REASONS, REMEDIATE, Judgement
 from pp_hostd.leader.requests.machine_health_checks.rules import Rules
 from pp_hostd.leader.requests.machine_health_checks.steps import NO_TEMPLATE, NOT_CREATED, Notice
 from pp_hostd.model.machine_details import EXTERNALLY_REMEDIATED, OWNER_REMEDIATED
@@ -40,6 +41,7 @@ class Outcome:
     status: Status
     conditions: tuple[Wanted, ...]
     may: bool = False
+    paused: bool = False
     judgement: Judgement = field(default_factory=Judgement)
 
     def is_told_by(self, check: MachineHealthCheck) -> bool:
@@ -56,8 +58,7 @@ def summed_up(
     if may:
         told = Wanted(REMEDIATION_ALLOWED, "True", "RemediationAllowed")
     else:
-        why = f"{count} of {expected} Machines are not healthy, and {rules.limit}: no Machine is remediated"
-        told = Wanted(REMEDIATION_ALLOWED, "False", "TooManyUnhealthy", why)
+        told = Wanted(REMEDIATION_ALLOWED, "False", "TooManyUnhealthy", _refusal(rules.limit, count, expected))
     cluster_api = check.spelling.is_cluster_api
     names = sorted(each.machine.name for each in judgement.targets.values())[:MOST_TARGETS]
     status = Status(
@@ -67,7 +68,16 @@ def summed_up(
         allowed=max(0, rules.limit.most(expected) - count) if may else 0,
         targets=tuple(names) if cluster_api else (),
     )
-    return Outcome(status, (told, *_troubles(objects), *_unpaused(check)), may, judgement)
+    return Outcome(status, (told, *_troubles(objects), *_unpaused(check)), may, judgement=judgement)
+
+
+def _refusal(limit: Limit, count: int, expected: int) -> str:
+    """In the words of Cluster API's own controller, and OpenShift's."""
+    passed, called = "exceeds maxUnhealthy", "maxUnhealthy"
+    if limit.within is not None:
+        passed, called = "does not fall within the range", "unhealthyRange"
+    counts = f"(total: {expected}, unhealthy: {count}, {called}: {limit.written})"
+    return f"Remediation is not allowed, the number of not started or unhealthy machines {passed} {counts}"
 
 
 def _troubles(objects: Iterable[ObjectTold]) -> list[Wanted]:
@@ -93,7 +103,7 @@ def standing_still(check: MachineHealthCheck, reason: str, sentence: str) -> Out
 def paused(check: MachineHealthCheck, sentence: str) -> Outcome:
     """All stays as it is, but for the condition that says so, where the API has one."""
     told = Wanted(PAUSED, "True", "Paused", sentence, where=Where.NEWER)
-    return Outcome(check.status, (told,) if check.spelling.is_cluster_api else ())
+    return Outcome(check.status, (told,) if check.spelling.is_cluster_api else (), paused=True)
 
 
 def notices(check: MachineHealthCheck, outcome: Outcome) -> tuple[Notice, ...]:
@@ -126,9 +136,18 @@ def conditions_for(
         return ()
     if said.health is Health.HEALTHY:
         return (Wanted(SUCCEEDED, "True", SUCCEEDED), *_without_trouble(machine))
-    older = OLDER_REASONS.get(said.reason, said.reason)
-    failed = Wanted(SUCCEEDED, "False", said.reason, f"Health check failed: {said.sentence}", older)
-    return (failed, *(_owner(machine) if to_owner else ()), *_external(machine, objects))
+    return (_failed(said), *(_owner(machine) if to_owner else ()), *_external(machine, objects))
+
+
+def _failed(said: Opinion) -> Wanted:
+    """In the words of Cluster API's own controller."""
+    newer = "\n".join(["Health check failed:", *(f"  * {each}" for each in said.sentence.split(JOINT))])
+    older = "" if said.reason == NODE_GONE else said.sentence
+    if said.reason == REMEDIATE:
+        newer = f"Health check failed: {said.sentence}"
+        older = "Marked for remediation via remediate-machine annotation"
+    older_reason = OLDER_REASONS.get(said.reason, said.reason)
+    return Wanted(SUCCEEDED, "False", said.reason, newer, older_reason, older_message=older)
 
 
 def _owner(machine: MachineFacts) -> list[Wanted]:
@@ -137,8 +156,8 @@ def _owner(machine: MachineFacts) -> list[Wanted]:
     for each in machine.lists:
         before = each.said(OWNER_REMEDIATED)
         if before is None or before[0] == "True":
-            where = Where.OLDER if each.older else Where.NEWER
-            found.append(Wanted(OWNER_REMEDIATED, "False", WAITING, where=where))
+            where, told = (Where.OLDER, "") if each.older else (Where.NEWER, "Waiting for remediation")
+            found.append(Wanted(OWNER_REMEDIATED, "False", WAITING, told, where=where))
     return found
 
 

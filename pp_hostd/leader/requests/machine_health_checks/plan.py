@@ -18,7 +18,6 @@ from pp_hostd.leader.requests.health_checks.judge import Ages, Health, Opinion, 
 from pp_hostd.leader.requests.machine_health_checks.check import MachineHealthCheck
 from pp_hostd.leader.requests.machine_health_checks.facts import MachineHealthSeen
 from pp_hostd.leader.requests.machine_health_checks.judge import Judgement, Remediations, judged, targets
-from pp_hostd.leader.requests.machine_health_checks.outcome import SUCCEEDED as HEALTH_CHECK_SUCCEEDED
 from pp_hostd.leader.requests.machine_health_checks.outcome import (
     ObjectTold,
     Outcome,
@@ -51,6 +50,7 @@ from pp_hostd.leader.requests.machine_health_checks.steps import (
 )
 from pp_hostd.leader.steps.port import LeaderStep, StepNews
 from pp_hostd.model.condemnation import NotRequested, Requested
+from pp_hostd.model.keys import PAUSED_MACHINE
 from pp_hostd.model.machine_details import wish_of_cluster
 from pp_hostd.model.observed import Observed
 from pp_hostd.model.record import Unreadable
@@ -186,6 +186,8 @@ class _Turn:
         self._electorates = Electorates(self.observed.roster)
         self._opinions: dict[str, Opinion] = {}
         """Of all checks the worst on each Machine."""
+        self._marked_by: dict[str, str] = {}
+        """The check that may remediate a Machine, for each one that is unhealthy."""
         self._to_owner: set[str] = set()
         self._objects: dict[str, ObjectTold] = {}
 
@@ -220,14 +222,17 @@ class _Turn:
         clusters, judgement = self.observed.clusters, self.health.judgements.get(path)
         if judgement is None or (check.cluster and clusters.late):
             return None
-        if check.paused:
-            return paused(check, "its annotation cluster.x-k8s.io/paused")
+        pauses = []
         if check.cluster:
             pause = clusters.pauses.get(check.cluster)
             if pause is None or isinstance(pause, Unreadable) or check.cluster not in self.seen.clusters:
                 return standing_still(check, "ClusterNotFound", wish_of_cluster(check.cluster, None))
             if pause:
-                return paused(check, wish_of_cluster(check.cluster, pause))
+                pauses.append(f"Cluster {pause} is set to true" if pause == "spec.paused" else f"Cluster bears {pause}")
+        if check.paused:
+            pauses.append(f"MachineHealthCheck has the {PAUSED_MACHINE} annotation")
+        if pauses:
+            return paused(check, ", ".join(pauses))
         objects = [
             self.view(f"{check.key} for {key}").memory.part(ObjectTold) for key in judgement.of(Health.UNHEALTHY)
         ]
@@ -235,7 +240,8 @@ class _Turn:
 
     def written(self, outcomes: Mapping[str, Outcome]) -> Iterator[_Planned]:
         for path, outcome in outcomes.items():
-            check, cluster = self.seen.checks[path], self.seen.clusters.get(self.seen.checks[path].cluster)
+            check = self.seen.checks[path]
+            cluster = None if outcome.paused else self.seen.clusters.get(check.cluster)
             if cluster is not None and (check.label != cluster.name or cluster.uid not in check.owners):
                 yield self._paced(check.key, JoinCluster(check, cluster), "joining its Cluster", STATUS_SECONDS)
             elif not outcome.is_told_by(check):
@@ -261,11 +267,10 @@ class _Turn:
         deleting = sum(each.deleting for each in self.seen.machines.values())
         left = max(0, self.settings.leader.max_at_once - deleting)
         counts = Counts(len(unhealthy), frozenset(unhealthy[:left]))
-        taken: set[str] = set()
         for path, outcome in outcomes.items():
             for key in outcome.judgement.of(Health.UNHEALTHY) if outcome.may else ():
-                if key not in taken:
-                    taken.add(key)
+                if key not in self._marked_by:
+                    self._marked_by[key] = path
                     yield from self._course(self.seen.checks[path], key, outcome.judgement.opinions[key], counts)
         if self.settings.api.machines == "cluster-api":
             yield from self._machines_told()
@@ -306,10 +311,10 @@ class _Turn:
             if not any(each.differs_from(machine.lists) for each in wanted) or planned == MOST_AT_ONCE:
                 continue
             planned += 1
-            before = (each.said(HEALTH_CHECK_SUCCEEDED) for each in machine.lists)
-            marked = said.health is Health.UNHEALTHY and not any(each and each[0] == "False" for each in before)
-            notice = Notice("MachineMarkedUnhealthy", f"it has failed its health check: {said.sentence}", warning=False)
-            of, step = f"conditions of Machine {key}", TellMachine(machine, wanted, (notice,) if marked else ())
+            by = self._marked_by.get(key, "")
+            told = f"Machine {key} has been marked as unhealthy by {by}"
+            notices = (Notice("MachineMarkedUnhealthy", told, warning=False),) if by else ()
+            of, step = f"conditions of Machine {key}", TellMachine(machine, wanted, notices)
             view = self.view(of, key)
             yield replace(view.does(Stage.REMEDIATING, step, of), of=of, quiet=True), view.memory
 
