@@ -99,7 +99,7 @@ test-bmc: controlplane ## power cycles by IPMI, with an operator and a host that
 	@$(BIN)/python -m tests.bmc.tools
 	$(BIN)/pytest tests/bmc -o python_files='case_*.py' -n 4 --dist=loadgroup $(ARGS)
 
-test-cluster-api: controlplane ## sick hosts that the real manager of Cluster API has remedied (builds it: about 5 minutes, once)
+test-cluster-api: controlplane ## sick hosts that the real manager of Cluster API has remedied, and our health checks beside its own (builds it: about 5 minutes, once)
 	@$(BIN)/python -m tests.harness.build clusterapi
 	$(BIN)/pytest tests/scenarios -o python_files='case_*.py' $(ARGS)
 
