@@ -15,6 +15,7 @@ from pp_hostd.leader.plan.valves import Valves
 from pp_hostd.leader.plan.view import Evidence, Target, View
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.leader.steps.port import Kind, LeaderStep, Look, StepNews
+from pp_hostd.model.leader_status import LeaderStatus
 from pp_hostd.model.machine_details import Claim
 from pp_hostd.model.observed import MachineSeen, NodeSeen, Observed
 from pp_hostd.model.settings import Settings
@@ -214,6 +215,7 @@ class Requester(ABC):
         """The object of its own that Events about this action name: its kind, namespace, name and uid."""
         yield from ()
 
-    def explained(self, observed: Observed, node: str, at: datetime) -> list[str]:
-        """Sentences of `pp-leader explain` about this node, by what it reads and by the wall clock."""
+    def explained(self, observed: Observed, node: str, at: datetime, leader: LeaderStatus | None) -> list[str]:
+        """Sentences of `pp-leader explain` about this node, by what it reads and by the wall clock. `leader` is the
+        status of the active leader; None if nobody leads."""
         return []

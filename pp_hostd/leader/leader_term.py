@@ -207,11 +207,11 @@ class LeaderTerm:
         roster = None if seen is None or isinstance(seen.roster, Unreadable) else seen.roster
         certificate = self._client.certificate
         newest = None if roster is None else roster.as_of(roster.version)
-        allowance = self._driver.allowance
+        allowance, settings = self._driver.allowance, self._settings
         return LeaderStatus(
             leader=self._election.identity,
             since_wallclock=self._since,
-            mode=self._settings.leader.mode,
+            mode=settings.leader.mode,
             nodes=0 if newest is None or isinstance(newest, Unreadable) else newest.n,
             roster=0 if roster is None else roster.version,
             trouble="; ".join(filter(None, self._troubles())),
@@ -219,6 +219,7 @@ class LeaderTerm:
             certificate_ends_wallclock=None if certificate is None else certificate.ends,
             resets_per_hour=0 if allowance is None else allowance.most,
             resets_left=0 if allowance is None else allowance.left,
+            machine_health_checks=settings.api.machines if settings.health.machine_health_checks else "",
         )
 
     def _troubles(self) -> tuple[str, ...]:

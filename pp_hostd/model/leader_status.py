@@ -43,6 +43,8 @@ class LeaderStatus:
     resets_per_hour: int = 0
     resets_left: int = 0
     """How many remediations may begin in an hour, and how many of these still may."""
+    machine_health_checks: str = ""
+    """The API whose MachineHealthChecks it carries out, as api.machines names it; empty if it does not."""
 
     def render(self) -> str:
         ends = self.certificate_ends_wallclock
@@ -58,6 +60,7 @@ class LeaderStatus:
                 "certificate_ends": ends and render_moment(ends),
                 "resets_per_hour": self.resets_per_hour,
                 "resets_left": self.resets_left,
+                "machine_health_checks": self.machine_health_checks,
             }
         )
 
@@ -115,6 +118,7 @@ def _status(text: object) -> LeaderStatus:
         certificate_ends_wallclock=_moment(fields, "certificate_ends"),
         resets_per_hour=_number(fields, "resets_per_hour"),
         resets_left=_number(fields, "resets_left"),
+        machine_health_checks=str(fields.anything("machine_health_checks") or ""),
     )
 
 

@@ -113,19 +113,23 @@ def test_programs_get_it_as_json(any_desk: Desk) -> None:
     assert (pending["node"], pending["because"], pending["until"][-1]) == ("worker-2", "it has Ready=False", "Z")
     because = "it has had Ready=Unknown for more than 60 s"
     assert check == {
+        "kind": "NodeHealthCheck",
+        "namespace": None,
         "name": "workers",
-        "nodes": 5,
+        "expected": 5,
         "healthy": 3,
         "limit": "1",
+        "remediations_allowed": 0,
         "allowed": False,
         "why_not": "2 of 5 Nodes are not healthy, and maxUnhealthy allows 1: nobody is remediated",
+        "carried_out_by": "pp-leader",
         "unhealthy": [{"node": "worker-1", "reason": "UnhealthyNode", "because": because}],
         "judged_by_leader": False,
     }
 
 
 def test_without_a_check_it_says_how_to_get_one(any_desk: Desk) -> None:
-    assert "There is no NodeHealthCheck" in said_of(any_desk)
+    assert "There is no health check" in said_of(any_desk)
     assert "To get one: pp-leader install --health-check" in said_of(any_desk)
     assert json.loads(any_desk.run("health", "--json").output) == {"leads": False, "checks": []}
     refused = any_desk.run("health", "--check", "workers")

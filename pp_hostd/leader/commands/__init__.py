@@ -201,10 +201,11 @@ def _add_health(commands: argparse._SubParsersAction[Any]) -> None:
     health = _parser(
         commands,
         "health",
-        "show what each NodeHealthCheck thinks of the Nodes now, and whether it may have them remediated",
+        "show what each health check thinks of the Nodes or Machines now, and whether it may have them remediated",
+        "These are NodeHealthChecks, and MachineHealthChecks of OpenShift and Cluster API with who carries them out. "
         "The command judges as the leader does, by the clock of this host.",
     )
-    health.add_argument("--check", metavar="NAME", help="this one only (default: all)")
+    health.add_argument("--check", metavar="NAME", help="this one only, with or without its namespace (default: all)")
     _kubeconfig(health)
     _json(health)
     health.set_defaults(command=_command("health", "health"))

@@ -41,11 +41,12 @@ def explain(arguments: Namespace) -> int:
 def explained(host: Host, leadership: Leadership, at: datetime, requests: Observed = NO_REQUESTS) -> list[str]:
     """One sentence after the other: what is so, what is done about it, what would change that. `requests` are the
     objects that requesters read."""
+    leader = leadership.leader
     return [
         *_node(host),
         f"Its machine is {_condemnation(host)}.",
         *(sentence for remedy in host.registry.remedies for sentence in remedy.explained(host.view)),
-        *(text for each in host.registry.requesters for text in each.explained(requests, host.name, at)),
+        *(text for each in host.registry.requesters for text in each.explained(requests, host.name, at, leader)),
         *hindrances(host, leadership),
         *_leader(host, leadership, at),
         *_about_no_node(leadership),
@@ -135,8 +136,7 @@ def _leader(host: Host, leadership: Leadership, at: datetime) -> list[str]:
 
 def _about_no_node(leadership: Leadership) -> list[str]:
     """Blocked courses that concern no single node, such as a health check that another controller carries out."""
-    said = leadership.status
-    courses = said.next_actions if leadership.leads and isinstance(said, LeaderStatus) else ()
+    courses = () if leadership.leader is None else leadership.leader.next_actions
     return [f"Blocked: {each.sentence}." for each in courses if each.refused and not each.node and not each.machine]
 
 

@@ -20,7 +20,7 @@ from pp_hostd.leader.node_memory import Term
 from pp_hostd.leader.plan.plan import plan
 from pp_hostd.leader.plan.view import Electorates, Target, View
 from pp_hostd.leader.registry import REGISTRY, Registry
-from pp_hostd.leader.watches import OwnConfigMaps
+from pp_hostd.leader.watches import OwnConfigMaps, Watches
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.condemnation import NotRequested, Requested
 from pp_hostd.model.keys import NAMESPACE
@@ -140,18 +140,14 @@ def read_host(administrator: Administrator, settings: Settings, name: str) -> Ho
 
 
 def read_requests(administrator: Administrator, settings: Settings, requesters: Iterable[Requester]) -> Observed:
-    """Reads what these requesters read, all Nodes included, and the backups of Nodes that are missing."""
-    readings = [reading for reading in (each.reading(settings) for each in requesters) if reading is not None]
-    nodes = administrator.list(NODES)
-    for reading in readings:
-        for watch in reading.watches:
-            versions = (administrator.list(version) for version in watch.versions)
-            watch.show_all(watch.keep(each) for each in next(filter(None, versions), []))
-        for cache in reading.of_nodes:
-            for node in nodes:
-                cache.show(cache.keep(node))
-    parts = [reading.part() for reading in readings]
-    return Observed(backups=own_config_maps(administrator).backups, parts={type(part): part for part in parts})
+    """Reads what a leader with these requesters would watch, and MachineHealthChecks whether or not it carries them
+    out."""
+    settings = replace(settings, health=replace(settings.health, machine_health_checks=True))
+    watches = Watches(settings.api.machines, settings, Registry((), tuple(requesters)))
+    for watch in watches.watches:
+        versions = (administrator.list(version, watch.namespace) for version in watch.versions)
+        watch.show_all(watch.keep(each) for each in next(filter(None, versions), []))
+    return watches.observed
 
 
 def own_config_maps(administrator: Administrator) -> OwnConfigMaps:

@@ -45,6 +45,11 @@ class Leadership:
         """Whether somebody does, as far as can be told from here."""
         return bool(self.holder) and self.idle_seconds is not None and self.idle_seconds <= self.duration_seconds
 
+    @property
+    def leader(self) -> LeaderStatus | None:
+        """The status of the active leader; None if nobody leads, or it has said none that can be read."""
+        return self.status if self.leads and isinstance(self.status, LeaderStatus) else None
+
     def sentence(self) -> str:
         if not self.holder:
             return "nobody leads. See on the control-plane hosts: systemctl status pp-leader"

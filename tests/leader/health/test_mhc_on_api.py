@@ -14,6 +14,7 @@ import pytest
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.resources import (
     CAPI_CLUSTERS,
+    CONFIG_MAPS,
     EVENTS,
     MACHINE_HEALTH_CHECKS,
     MACHINES,
@@ -24,7 +25,8 @@ from pp_hostd.kube.resources import (
     template_of,
 )
 from pp_hostd.leader.requests.machine_health_checks.conditions import Spelling
-from pp_hostd.model.keys import CLUSTER_NAME, EXTERNAL_REMEDIATION, NAMESPACE
+from pp_hostd.model.keys import CLUSTER_NAME, EXTERNAL_REMEDIATION, NAMESPACE, STATUS
+from pp_hostd.model.leader_status import parse_leader_status
 from pp_hostd.model.settings import Api, Health, Leader, Settings
 from tests.agent.objects import until_found
 from tests.harness.controlplane import RealCluster
@@ -145,6 +147,7 @@ async def test_published_definitions_take_every_status_and_condition_and_another
         await place.build()
         async with led(cluster, place):
             await _restricted(place)
+            await _told_by_leader(place)
             if spelling is not OPENSHIFT:
                 await _left_to_its_owner(place)
             await _by_template(place)
@@ -174,6 +177,15 @@ async def _restricted(place: Place) -> None:
         assert metadata["labels"][CLUSTER_NAME] == metadata["ownerReferences"][0]["name"] == CLUSTER
     if place.spelling is V1BETA2:
         assert await place.said(place.checks, "workers", "Paused") == [("False", "NotPaused")]
+
+
+async def _told_by_leader(place: Place) -> None:
+    async def is_told() -> bool:
+        found = (each.get("data") or {} for each in (await place.client.list(CONFIG_MAPS, namespace=NAMESPACE)).items)
+        statuses = [parse_leader_status(data[STATUS]) for data in found if STATUS in data]
+        return [getattr(each, "machine_health_checks", "") for each in statuses] == [place.machines]
+
+    await until_found(is_told, "the leader says whose health checks it carries out")
 
 
 async def _left_to_its_owner(place: Place) -> None:

@@ -101,13 +101,13 @@ CASES: dict[str, tuple[Observed, str]] = {
 
 @pytest.mark.parametrize(("seen", "told"), CASES.values(), ids=CASES)
 def test_the_opinion_on_a_node_is_one_sentence(seen: Observed, told: str) -> None:
-    (sentence,) = HEALTH_CHECKS.explained(seen, "w", AT)
+    (sentence,) = HEALTH_CHECKS.explained(seen, "w", AT, None)
     assert told in sentence
     assert sentence.endswith(".") and not sentence.endswith("..")
 
 
 def test_each_check_that_selects_a_node_is_heard() -> None:
-    said = HEALTH_CHECKS.explained(observed([*WELL, node("w")], check("a"), check("b")), "w", AT)
+    said = HEALTH_CHECKS.explained(observed([*WELL, node("w")], check("a"), check("b")), "w", AT, None)
     assert said == ["NodeHealthCheck a takes it for healthy.", "NodeHealthCheck b takes it for healthy."]
 
 

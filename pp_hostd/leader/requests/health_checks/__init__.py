@@ -15,6 +15,7 @@ from pp_hostd.leader.requests.health_checks.facts import NodeFactsCache
 from pp_hostd.leader.requests.health_checks.plan import health_checks, is_ours
 from pp_hostd.leader.requests.health_checks.report import sentences
 from pp_hostd.leader.steps.api import Json
+from pp_hostd.model.leader_status import LeaderStatus
 from pp_hostd.model.machine_details import Claim
 from pp_hostd.model.observed import Observed
 from pp_hostd.model.settings import Settings
@@ -65,7 +66,7 @@ class HealthChecks(Requester):
     def has_made(self, claim: Claim) -> bool:
         return is_ours(claim)
 
-    def explained(self, observed: Observed, node: str, at: datetime) -> list[str]:
+    def explained(self, observed: Observed, node: str, at: datetime, leader: LeaderStatus | None) -> list[str]:
         return sentences(observed, node, at)
 
 

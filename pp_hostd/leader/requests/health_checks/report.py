@@ -20,6 +20,8 @@ from pp_hostd.model.moment import render_moment
 from pp_hostd.model.observed import Observed
 
 HOW_TO_GET_ONE = "pp-leader install --health-check"
+LEADER = "pp-leader"
+"""The one that carries out all NodeHealthChecks."""
 
 
 @frozen
@@ -29,6 +31,13 @@ class Report:
     check: HealthCheck
     judgement: Judgement
     outcome: Outcome
+    carried_out_by = LEADER
+
+    @property
+    def limit(self) -> str:
+        """Of the Nodes that may be unhealthy, as the check says it and as their number."""
+        rules = self.check.rules
+        return rules.limit.brief(self.outcome.status.expected) if isinstance(rules, Rules) else "?"
 
     def condition(self, of_type: str) -> tuple[str, str]:
         """Its status and message, as the leader would store them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from pp_hostd.kube.resources import CAPI_HEALTH_CHECKS, MACHINE_HEALTH_CHECKS, REMEDIATIONS, Resource, template_of
 from pp_hostd.leader.caches import Watch
@@ -16,8 +17,10 @@ from pp_hostd.leader.requests.machine_health_checks.facts import (
     MachineHealthSeen,
 )
 from pp_hostd.leader.requests.machine_health_checks.plan import after_news, machine_health_checks
+from pp_hostd.leader.requests.machine_health_checks.report import sentences
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.leader.steps.port import StepNews
+from pp_hostd.model.leader_status import LeaderStatus
 from pp_hostd.model.observed import Observed
 from pp_hostd.model.settings import Settings
 
@@ -82,6 +85,9 @@ class MachineHealthChecks(Requester):
         for check in observed.part(MachineHealthSeen).checks.values():
             if check.key == next_action.of:
                 yield check.kind, check.namespace, check.name, check.uid
+
+    def explained(self, observed: Observed, node: str, at: datetime, leader: LeaderStatus | None) -> list[str]:
+        return list(sentences(observed, node, at, leader))
 
 
 MACHINE_HEALTH_CHECKS_OF_OTHERS = MachineHealthChecks()

@@ -69,12 +69,13 @@ class MachineHealthCheck:
         return f"{self.namespace}/{named}" if named else ""
 
     @property
-    def versions(self) -> tuple[Resource, ...]:
-        return MACHINE_HEALTH_CHECKS["cluster-api" if self.spelling.is_cluster_api else "openshift"]
+    def api(self) -> str:
+        """Its API as the setting api.machines names it."""
+        return "cluster-api" if self.spelling.is_cluster_api else "openshift"
 
     @property
     def kind(self) -> Resource:
-        return next(each for each in self.versions if each.api_version == self.spelling.value)
+        return next(each for each in MACHINE_HEALTH_CHECKS[self.api] if each.api_version == self.spelling.value)
 
 
 class MachineHealthChecksCache(Cache[MachineHealthCheck]):

@@ -36,13 +36,15 @@ class ObjectTold:
 
 @frozen
 class Outcome:
-    """The status of a health check as it is to be, and whether its unhealthy Machines may be remediated."""
+    """The status of a health check as it is to be, and whether its unhealthy Machines may be remediated. `why_not` is
+    empty if they may."""
 
     status: Status
     conditions: tuple[Wanted, ...]
     may: bool = False
     paused: bool = False
     judgement: Judgement = field(default_factory=Judgement)
+    why_not: str = ""
 
     def is_told_by(self, check: MachineHealthCheck) -> bool:
         return self.status == check.status and not any(each.differs_from(check.lists) for each in self.conditions)
@@ -54,10 +56,11 @@ def summed_up(
     """Those that are pending count as unhealthy, but are not remediated."""
     expected, healthy = len(judgement.targets), len(judgement.of(Health.HEALTHY))
     count = expected - healthy
-    may = rules.limit.allows(count, expected)
+    may, why = rules.limit.allows(count, expected), ""
     if may:
         told = Wanted(REMEDIATION_ALLOWED, "True", "RemediationAllowed")
     else:
+        why = f"{count} of {expected} Machines are not healthy, and {rules.limit}: no Machine is remediated"
         told = Wanted(REMEDIATION_ALLOWED, "False", "TooManyUnhealthy", _refusal(rules.limit, count, expected))
     cluster_api = check.spelling.is_cluster_api
     names = sorted(each.machine.name for each in judgement.targets.values())[:MOST_TARGETS]
@@ -68,7 +71,8 @@ def summed_up(
         allowed=max(0, rules.limit.most(expected) - count) if may else 0,
         targets=tuple(names) if cluster_api else (),
     )
-    return Outcome(status, (told, *_troubles(objects), *_unpaused(check)), may, judgement=judgement)
+    conditions = (told, *_troubles(objects), *_unpaused(check))
+    return Outcome(status, conditions, may, judgement=judgement, why_not=why)
 
 
 def _refusal(limit: Limit, count: int, expected: int) -> str:
@@ -96,14 +100,16 @@ def _unpaused(check: MachineHealthCheck) -> tuple[Wanted, ...]:
 def standing_still(check: MachineHealthCheck, reason: str, sentence: str) -> Outcome:
     """Nobody is judged: the counts stay what they were."""
     generation = check.generation if check.spelling.is_cluster_api else 0
-    told = Wanted(REMEDIATION_ALLOWED, "False", reason, f"{sentence}: until then no Machine is remediated")
-    return Outcome(replace(check.status, generation=generation, allowed=0), (told, *_unpaused(check)))
+    why = f"{sentence}: until then no Machine is remediated"
+    told = Wanted(REMEDIATION_ALLOWED, "False", reason, why)
+    return Outcome(replace(check.status, generation=generation, allowed=0), (told, *_unpaused(check)), why_not=why)
 
 
 def paused(check: MachineHealthCheck, sentence: str) -> Outcome:
     """All stays as it is, but for the condition that says so, where the API has one."""
     told = Wanted(PAUSED, "True", "Paused", sentence, where=Where.NEWER)
-    return Outcome(check.status, (told,) if check.spelling.is_cluster_api else (), paused=True)
+    conditions = (told,) if check.spelling.is_cluster_api else ()
+    return Outcome(check.status, conditions, paused=True, why_not=f"it is paused: {sentence}")
 
 
 def notices(check: MachineHealthCheck, outcome: Outcome) -> tuple[Notice, ...]:

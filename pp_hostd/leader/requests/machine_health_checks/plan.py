@@ -173,6 +173,23 @@ def remembered(
     return HealthMemory(judgements, ages.seen, seen.changes, due_at, remediations, frozenset(settled))
 
 
+def standstill(check: MachineHealthCheck, observed: Observed) -> Outcome | None:
+    """The outcome where no Machine is judged: the spec can't be read, somebody has paused the check, or its Cluster is
+    missing. None if its Machines are judged."""
+    if isinstance(check.rules, Unreadable):
+        return standing_still(check, "Unreadable", f"{check.rules}. Correct it")
+    pauses = []
+    if check.cluster:
+        pause, known = observed.clusters.pauses.get(check.cluster), observed.part(MachineHealthSeen).clusters
+        if pause is None or isinstance(pause, Unreadable) or check.cluster not in known:
+            return standing_still(check, "ClusterNotFound", wish_of_cluster(check.cluster, None))
+        if pause:
+            pauses.append(f"Cluster {pause} is set to true" if pause == "spec.paused" else f"Cluster bears {pause}")
+    if check.paused:
+        pauses.append(f"MachineHealthCheck has the {PAUSED_MACHINE} annotation")
+    return paused(check, ", ".join(pauses)) if pauses else None
+
+
 @dataclass
 class _Turn:
     settings: Settings
@@ -217,26 +234,16 @@ class _Turn:
 
     def _outcome(self, path: str, check: MachineHealthCheck) -> Outcome | None:
         """None if nothing is known yet."""
-        if isinstance(check.rules, Unreadable):
-            return standing_still(check, "Unreadable", f"{check.rules}. Correct it")
-        clusters, judgement = self.observed.clusters, self.health.judgements.get(path)
-        if judgement is None or (check.cluster and clusters.late):
+        rules, judgement = check.rules, self.health.judgements.get(path)
+        if isinstance(rules, Rules) and (judgement is None or (check.cluster and self.observed.clusters.late)):
             return None
-        pauses = []
-        if check.cluster:
-            pause = clusters.pauses.get(check.cluster)
-            if pause is None or isinstance(pause, Unreadable) or check.cluster not in self.seen.clusters:
-                return standing_still(check, "ClusterNotFound", wish_of_cluster(check.cluster, None))
-            if pause:
-                pauses.append(f"Cluster {pause} is set to true" if pause == "spec.paused" else f"Cluster bears {pause}")
-        if check.paused:
-            pauses.append(f"MachineHealthCheck has the {PAUSED_MACHINE} annotation")
-        if pauses:
-            return paused(check, ", ".join(pauses))
+        stands_still = standstill(check, self.observed)
+        if stands_still is not None or judgement is None or isinstance(rules, Unreadable):
+            return stands_still
         objects = [
             self.view(f"{check.key} for {key}").memory.part(ObjectTold) for key in judgement.of(Health.UNHEALTHY)
         ]
-        return summed_up(check, check.rules, judgement, objects)
+        return summed_up(check, rules, judgement, objects)
 
     def written(self, outcomes: Mapping[str, Outcome]) -> Iterator[_Planned]:
         for path, outcome in outcomes.items():
