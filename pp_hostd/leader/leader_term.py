@@ -15,11 +15,11 @@ from pp_hostd.leader.apply import Apply
 from pp_hostd.leader.approvals import Approvals
 from pp_hostd.leader.driver import Driver
 from pp_hostd.leader.election import Election
+from pp_hostd.leader.health_metrics import HealthMetrics
 from pp_hostd.leader.node_memory import NextAction
 from pp_hostd.leader.object_faults import ObjectFaults
 from pp_hostd.leader.observe import Observer
 from pp_hostd.leader.progress_events import ProgressEvents
-from pp_hostd.leader.requests.health_checks.check import REMEDIATION_ALLOWED, HealthSeen
 from pp_hostd.leader.status_config_map import StatusConfigMap
 from pp_hostd.leader.steps.own_objects import WriteRoster
 from pp_hostd.leader.steps.port import LeaderStep, Noticed, StepEnded, StepNews
@@ -44,26 +44,6 @@ def draw() -> Draw:
 
 def wallclock() -> datetime:
     return datetime.now(timezone.utc).replace(microsecond=0)
-
-
-def health_metrics(seen: HealthSeen) -> Iterator[Metric]:
-    """Of each health check, as its status has it."""
-    stored = {name: check.status for name, check in sorted(seen.checks.items())}
-    counts = [
-        ({"check": name, "state": state}, count)
-        for name, status in stored.items()
-        for state, count in (("expected", status.expected), ("healthy", status.healthy))
-    ]
-    yield Metric("pp_leader_health_check_nodes", "Nodes that health checks select, and healthy ones.", "gauge", counts)
-    blocked = [
-        (
-            {"check": name},
-            float(any((kind, said) == (REMEDIATION_ALLOWED, "False") for kind, said, *_ in each.conditions)),
-        )
-        for name, each in stored.items()
-    ]
-    told = "1 while a health check has nobody remediated, since too many are unhealthy or it is paused or unreadable."
-    yield Metric("pp_leader_health_check_blocked", told, "gauge", blocked)
 
 
 class LeaderTerm:
@@ -108,6 +88,7 @@ class LeaderTerm:
         self._roster_trouble = ""
         self._tasks: set[asyncio.Task[None]] = set()
         self._remedies: dict[tuple[str, str], int] = {}
+        self._health_metrics = HealthMetrics()
 
     async def serve(self) -> None:
         """Until the Lease is no longer valid, or this is cancelled."""
@@ -145,6 +126,7 @@ class LeaderTerm:
         if isinstance(news, Noticed):
             about = About(news.kind, news.namespace, news.name, news.uid)
             self._tell(about, news.reason, news.sentence, news.warning)
+        self._health_metrics.heard(news)
         self._news.append(news)
         self.wake.set()
 
@@ -231,6 +213,6 @@ class LeaderTerm:
         yield from self._progress_events.metrics()
         ended = [({"step": step, "outcome": outcome}, count) for (step, outcome), count in self._remedies.items()]
         yield Metric("pp_leader_steps_total", "Steps that ended in this term, by outcome.", "counter", ended)
-        yield from health_metrics(self._observer.observed.part(HealthSeen))
+        yield from self._health_metrics.metrics(self._observer.observed)
         lost = "Events that could not be written."
         yield Metric("pp_leader_events_lost_total", lost, "counter", [({}, self._events.lost)])

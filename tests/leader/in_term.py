@@ -120,7 +120,7 @@ def client_for(kubeconfig: str) -> ApiClient:
 
 
 @asynccontextmanager
-async def term(client: ApiClient, settings: Settings) -> AsyncIterator[None]:
+async def term(client: ApiClient, settings: Settings) -> AsyncIterator[LeaderTerm]:
     """A leader's term, from when it leads; whoever led before has given that up."""
     await unless_there(client.create(LEASES, {"metadata": {"name": LEASE}}, namespace=NAMESPACE))
     await client.patch(LEASES, LEASE, {"spec": GIVEN_UP}, namespace=NAMESPACE)
@@ -131,7 +131,7 @@ async def term(client: ApiClient, settings: Settings) -> AsyncIterator[None]:
             await until(lambda: election.acting(boottime()), "it leads")
             leader_term = LeaderTerm(settings, "leader-host", client, KEYRING, election, journal, boottime, wake)
             async with running(leader_term.serve()):
-                yield
+                yield leader_term
 
 
 async def unless_there(creation: Awaitable[object]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import Any
 
+from pp_hostd.leader.health_metrics import HealthMetrics
 from pp_hostd.leader.requests.health_checks.check import HealthCheck, parse_health_check
 from pp_hostd.leader.requests.health_checks.definitions import default_check
 from pp_hostd.leader.steps.port import Noticed, StepNews
@@ -17,10 +18,11 @@ NAMES = (HOST, *PEERS)
 
 
 class CheckedWorld(World):
-    """All Nodes are Ready at first. `notices` are the Events that steps told."""
+    """All Nodes are Ready at first. `notices` are the Events that steps told; `metrics` have heard all of it."""
 
     def __init__(self, machines: str = "node", **more: Any) -> None:
         self.notices: list[Noticed] = []
+        self.metrics = HealthMetrics()
         self.wallclock_ahead_seconds = int(SINCE.timestamp()) - 1000
         super().__init__(machines, **more)
         for name in NAMES:
@@ -61,4 +63,6 @@ class CheckedWorld(World):
     def take(self) -> list[StepNews]:
         taken = super().take()
         self.notices += [each for each in taken if isinstance(each, Noticed)]
+        for each in taken:
+            self.metrics.heard(each)
         return taken

@@ -18,6 +18,8 @@ NAMES = (HOST, *PEERS)
 OWNER = {"apiVersion": "v1", "kind": "MachineSet", "name": "workers", "uid": "workers", "controller": True}
 LONG_AGO = "2026-01-01T00:00:00Z"
 RETRIES = {"retryLimit": 0}
+OTHERS = {"managedFields": [{"manager": "manager", "subresource": "status"}]}
+"""Of a health check whose status another controller has written."""
 
 
 class MachinesWorld(CheckedWorld):

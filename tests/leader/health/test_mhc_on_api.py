@@ -24,10 +24,12 @@ from pp_hostd.kube.resources import (
     Resource,
     template_of,
 )
+from pp_hostd.leader.leader_term import LeaderTerm
 from pp_hostd.leader.requests.machine_health_checks.conditions import Spelling
 from pp_hostd.model.keys import CLUSTER_NAME, EXTERNAL_REMEDIATION, NAMESPACE, STATUS
 from pp_hostd.model.leader_status import parse_leader_status
 from pp_hostd.model.settings import Api, Health, Leader, Settings
+from pp_hostd.service.metric import render
 from tests.agent.objects import until_found
 from tests.harness.controlplane import RealCluster
 from tests.harness.published import published
@@ -127,15 +129,15 @@ def installed(spelling: Spelling) -> Iterator[RealCluster]:
 
 
 @asynccontextmanager
-async def led(cluster: RealCluster, place: Place) -> AsyncIterator[None]:
+async def led(cluster: RealCluster, place: Place) -> AsyncIterator[LeaderTerm]:
     settings = Settings(
         api=Api(machines=place.machines),
         leader=Leader(start_grace_seconds=0.0, max_unhealthy="100%"),
         health=Health(machine_health_checks=True),
     )
     with closing(client_for(str(cluster.kubeconfig(*LEADER)))) as leader:
-        async with term(leader, settings):
-            yield
+        async with term(leader, settings) as leader_term:
+            yield leader_term
 
 
 @IN_EACH
@@ -145,12 +147,16 @@ async def test_published_definitions_take_every_status_and_condition_and_another
     with installed(spelling) as cluster, closing(client_for(str(cluster.kubeconfig()))) as client:
         place = Place(cluster, client, spelling)
         await place.build()
-        async with led(cluster, place):
+        async with led(cluster, place) as leader:
             await _restricted(place)
             await _told_by_leader(place)
             if spelling is not OPENSHIFT:
                 await _left_to_its_owner(place)
             await _by_template(place)
+            labels = 'kind="MachineHealthCheck",namespace="machines",check="workers"'
+            figures, remediations = render(leader.metrics()), 1 if spelling is OPENSHIFT else 2
+            assert f"pp_leader_health_check_short_circuits_total{{{labels}}} 1\n" in figures
+            assert f"pp_leader_health_check_remediations_total{{{labels}}} {remediations}\n" in figures
             if spelling is OPENSHIFT:
                 await _annotated_and_deleted(place)
             await _left_alone(place)

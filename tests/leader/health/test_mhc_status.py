@@ -27,13 +27,12 @@ from tests.leader.health.mhc_objects import (
     V1BETA2,
     conditions,
 )
-from tests.leader.health.mhc_world import KIND, MachinesWorld, new_world
+from tests.leader.health.mhc_world import KIND, OTHERS, MachinesWorld, new_world
 from tests.leader.virtual_host import HOST, PEERS
 
 IN_EACH = pytest.mark.parametrize("spelling", ALL, ids=lambda each: each.value)
 IN_CLUSTER_API = pytest.mark.parametrize("spelling", CLUSTER_API, ids=lambda each: each.value)
 ANY = (SetStatus, JoinCluster, TellMachine, MakeObject, RemoveMachine)
-OTHERS = {"managedFields": [{"manager": "manager", "subresource": "status"}]}
 
 
 # Whether the leader takes them at all.

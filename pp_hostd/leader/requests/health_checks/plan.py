@@ -22,6 +22,7 @@ from pp_hostd.leader.requests.health_checks.check import (
 )
 from pp_hostd.leader.requests.health_checks.judge import Ages, Health, Judgement, Opinion, Sightings, judged
 from pp_hostd.leader.requests.health_checks.steps import (
+    RESTRICTED,
     MakeRemediation,
     RemoveRemediation,
     RequestRemediation,
@@ -340,4 +341,4 @@ def _status_written(view: View, check: HealthCheck, outcome: Outcome) -> tuple[N
     return replace(told, of=check.key, quiet=True), memory
 
 
-_NOTICES = {"TooManyUnhealthy": "RemediationRestricted", "Allowed": "RemediationAllowed", "None": "NotOverlapping"}
+_NOTICES = {"TooManyUnhealthy": RESTRICTED, "Allowed": "RemediationAllowed", "None": "NotOverlapping"}

@@ -17,6 +17,24 @@ from pp_hostd.model.moment import render_moment
 from pp_hostd.model.step import Written
 
 CLONED_FROM = "cluster.x-k8s.io/cloned-from-"
+RESTRICTED = "RemediationRestricted"
+"""The Event of a check that stops, since too many are unhealthy."""
+
+
+@frozen
+class HasRemediated:
+    """The health check of this key has requested a remediation, or left one to a Machine's owner."""
+
+    node: str
+    check: str
+
+
+@frozen
+class HasStopped:
+    """The health check of this key has nobody remediated from now on, since too many are unhealthy."""
+
+    node: str
+    check: str
 
 
 @frozen
@@ -31,6 +49,7 @@ class RequestRemediation:
 
     async def run(self, port: Port) -> str:
         told = await self.request.run(port)
+        port.tell(HasRemediated(port.key, self.check.key))
         said = f"{self.check.key} requests the remediation of Node {self.node}: {self.sentence}"
         noticed(port, self.check, "DetectedUnhealthy", said)
         port.tell(Noticed(port.key, NODES, None, self.node, self.node_uid, "DetectedUnhealthy", said, warning=True))
@@ -74,6 +93,7 @@ class MakeRemediation:
         found = await port.api.get(template.templates, template.name, namespace=template.namespace)
         body = made_of(found, self)
         await port.send(lambda: port.api.create(objects, body, namespace=template.namespace))
+        port.tell(HasRemediated(port.key, self.check.key))
         made = objects.describe(template.namespace, self.node)
         said = f"{self.check.key} has made {made}: {self.sentence}"
         noticed(port, self.check, "DetectedUnhealthy", said)
@@ -125,6 +145,8 @@ class SetStatus:
         )
         for reason, sentence, warning in self.notices:
             noticed(port, check, reason, sentence, warning=warning)
+            if reason == RESTRICTED:
+                port.tell(HasStopped(port.key, check.key))
         return told
 
 

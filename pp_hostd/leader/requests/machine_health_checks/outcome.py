@@ -9,6 +9,7 @@ from pp_hostd.frozen import frozen
 from pp_hostd.leader.requests.health_checks.check import REMEDIATION_ALLOWED
 from pp_hostd.leader.requests.health_checks.judge import Health, Opinion
 from pp_hostd.leader.requests.health_checks.limits import Limit
+from pp_hostd.leader.requests.health_checks.steps import RESTRICTED
 from pp_hostd.leader.requests.machine_health_checks.check import MOST_TARGETS, MachineHealthCheck, Status
 from pp_hostd.leader.requests.machine_health_checks.conditions import Wanted, Where
 from pp_hostd.leader.requests.machine_health_checks.facts import MachineFacts
@@ -123,7 +124,7 @@ def notices(check: MachineHealthCheck, outcome: Outcome) -> tuple[Notice, ...]:
         if now is None or (before is not None and before[:2] == now[:2]):
             continue
         if wanted.status == "False":
-            reason = "RemediationRestricted" if wanted.reason == "TooManyUnhealthy" else wanted.reason
+            reason = RESTRICTED if wanted.reason == "TooManyUnhealthy" else wanted.reason
             found.append(Notice(reason, wanted.message))
         elif before is not None:
             found.append(Notice("RemediationAllowed", "Machines are remediated again", warning=False))

@@ -51,7 +51,7 @@ from pp_hostd.leader.requests.machine_health_checks.steps import (
 from pp_hostd.leader.steps.port import LeaderStep, StepNews
 from pp_hostd.model.condemnation import NotRequested, Requested
 from pp_hostd.model.keys import PAUSED_MACHINE
-from pp_hostd.model.machine_details import wish_of_cluster
+from pp_hostd.model.machine_details import OWNER_REMEDIATED, wish_of_cluster
 from pp_hostd.model.observed import Observed
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.settings import Settings
@@ -205,7 +205,7 @@ class _Turn:
         """Of all checks the worst on each Machine."""
         self._marked_by: dict[str, str] = {}
         """The check that may remediate a Machine, for each one that is unhealthy."""
-        self._to_owner: set[str] = set()
+        self._to_owner: dict[str, MachineHealthCheck] = {}
         self._objects: dict[str, ObjectTold] = {}
 
     def view(self, key: str, machine_key: str = "") -> View:
@@ -292,7 +292,7 @@ class _Turn:
             self._objects[machine_key] = view.memory.part(ObjectTold)
             yield self._paced(key, found, said.sentence, LOOK_AGAIN_SECONDS, machine_key)
         elif isinstance(found, ToOwner):
-            self._to_owner.add(machine_key)
+            self._to_owner[machine_key] = check
         elif isinstance(found, Tell):
             yield self._once(key, found, found.notices[0].sentence, machine_key)
         elif isinstance(found, Held):
@@ -321,7 +321,9 @@ class _Turn:
             by = self._marked_by.get(key, "")
             told = f"Machine {key} has been marked as unhealthy by {by}"
             notices = (Notice("MachineMarkedUnhealthy", told, warning=False),) if by else ()
-            of, step = f"conditions of Machine {key}", TellMachine(machine, wanted, notices)
+            begins = any(each.type == OWNER_REMEDIATED for each in wanted)
+            check = self._to_owner.get(key) if begins else None
+            of, step = f"conditions of Machine {key}", TellMachine(machine, wanted, notices, check)
             view = self.view(of, key)
             yield replace(view.does(Stage.REMEDIATING, step, of), of=of, quiet=True), view.memory
 

@@ -8,7 +8,7 @@ from pp_hostd.frozen import frozen
 from pp_hostd.kube.outcome import ApiError, is_missing
 from pp_hostd.kube.resources import MACHINES, Resource
 from pp_hostd.leader.requests.health_checks.check import TemplateReference
-from pp_hostd.leader.requests.health_checks.steps import CLONED_FROM
+from pp_hostd.leader.requests.health_checks.steps import CLONED_FROM, RESTRICTED, HasRemediated, HasStopped
 from pp_hostd.leader.requests.machine_health_checks.check import (
     MACHINE_HEALTH_CHECK,
     MachineHealthCheck,
@@ -67,6 +67,8 @@ class SetStatus:
         told = await _change(port, self.check, {"status": status}, "status")
         for each in self.notices:
             notice(port, each, self.check)
+            if each.reason == RESTRICTED:
+                port.tell(HasStopped(port.key, self.check.key))
         return told
 
 
@@ -87,11 +89,13 @@ class JoinCluster:
 
 @frozen
 class TellMachine:
-    """The conditions by which a Machine's owner, and people, know how its health check has ended."""
+    """The conditions by which a Machine's owner, and people, know how its health check has ended. `check` leaves its
+    remediation to the owner by them; None if none does."""
 
     machine: MachineFacts
     conditions: tuple[Wanted, ...]
     notices: tuple[Notice, ...] = ()
+    check: MachineHealthCheck | None = None
 
     async def run(self, port: Port) -> str:
         key, uid = self.machine.key, self.machine.uid
@@ -105,6 +109,8 @@ class TellMachine:
         told = await change_machine(port, key, {"status": change}, uid, version, "status")
         for each in self.notices:
             notice(port, each, self.machine)
+        if self.check is not None:
+            port.tell(HasRemediated(port.key, self.check.key))
         return told
 
 
@@ -127,6 +133,7 @@ class RequestByAnnotation:
         except ApiError as error:
             _failed(port, "ExternalAnnotationFailed", error.sentence, self.machine)
             raise
+        port.tell(HasRemediated(port.key, self.check.key))
         _detected(port, self.check, self.machine, self.sentence)
         said = f"{self.check.key} requests its remediation: {self.sentence}"
         notice(port, Notice("ExternalAnnotationAdded", said, warning=False), self.machine)
@@ -154,6 +161,7 @@ class RemoveMachine:
         except ApiError as error:
             _failed(port, "MachineDeletionFailed", error.sentence, machine)
             raise
+        port.tell(HasRemediated(port.key, self.check.key))
         _detected(port, self.check, machine, self.sentence)
         said = f"{self.check.key} has deleted it: {self.sentence}"
         notice(port, Notice("MachineDeleted", said, warning=False), machine)
@@ -193,6 +201,7 @@ class MakeObject:
             port.tell(ObjectNews(port.key, NOT_CREATED, error.sentence))
             raise
         port.tell(ObjectNews(port.key))
+        port.tell(HasRemediated(port.key, self.check.key))
         made = objects.describe(template.namespace, machine.name)
         if not self.check.spelling.is_cluster_api:
             _detected(port, self.check, machine, self.sentence)
