@@ -75,6 +75,13 @@ class Draw:
 DICE = 10**5
 """The number of ids among which one draw chooses, and of ids in a second of the wall clock."""
 
+
+def drawn_wallclock(condemnation_id: int) -> int:
+    """The second of the wall clock in which an id was drawn, by the clock of the leader that drew it; later if another
+    id had been drawn by a clock that was ahead."""
+    return condemnation_id // DICE
+
+
 NotCondemned = (NotRequested, Requested)
 """For isinstance: the only two values that can be part of a proof."""
 

@@ -8,9 +8,10 @@ import pytest
 
 from pp_hostd.leader.requests.machine_health_checks.conditions import Spelling
 from pp_hostd.leader.requests.machine_health_checks.steps import RemoveMachine, RequestByAnnotation
-from pp_hostd.leader.steps.nodes import DeleteNode
-from pp_hostd.model.condemnation import NotRequested, Requested
-from pp_hostd.model.keys import EXTERNAL_REMEDIATION, PAUSED_NODE
+from pp_hostd.leader.steps.nodes import DeleteNode, MarkFreeing
+from pp_hostd.leader.steps.port import LeaderStep
+from pp_hostd.model.condemnation import Draw, NotRequested, Requested
+from pp_hostd.model.keys import CONDEMNATION_ID, EXTERNAL_REMEDIATION, PAUSED_NODE
 from pp_hostd.model.settings import Leader
 from tests.leader.health.mhc_objects import OPENSHIFT, PLACE, V1BETA1, V1BETA2
 from tests.leader.health.mhc_world import MachinesWorld, kept, new_world
@@ -113,6 +114,40 @@ def test_a_machine_that_this_leader_remediates_is_never_deleted() -> None:
     assert not world.steps(RemoveMachine)
     world.spend(30.0)
     assert world.steps(RemoveMachine), "its host has not come back within nodeStartupTimeout"
+
+
+@pytest.mark.parametrize("strategy", ["resources", "out-of-service"])
+@pytest.mark.parametrize(("metadata", "acts"), [({"annotations": STRATEGY}, RequestByAnnotation), ({}, RemoveMachine)])
+def test_a_new_leader_lets_the_host_of_a_kept_node_boot(
+    strategy: str, metadata: dict[str, Any], acts: type[LeaderStep]
+) -> None:
+    """Nothing on such a Node tells that it was remediated, and its kubelet says nothing until its host has booted."""
+    world = openshift(Leader(max_unhealthy="100%", strategy=strategy), **metadata)
+    world.request()
+    world.silent()
+    world.run(lambda: bool(world.steps(MarkFreeing)))
+    world.run(world.uncondemned)
+    world.spend(300.0)
+    assert not world.steps(acts)
+    world.a_term("b")
+    world.spend(590.0)
+    assert not world.steps(acts), "a new leader counts from its own beginning"
+    world.spend(30.0)
+    assert len(world.steps(acts)) == 1
+
+
+@pytest.mark.parametrize(("ago_seconds", "ready"), [(3 * 3600, False), (600, True)])
+def test_a_new_leader_spares_nobody_else(ago_seconds: int, ready: bool) -> None:
+    """Neither whose remediation is long ago, nor whose Node was Ready when the term began."""
+    world = openshift(annotations=STRATEGY)
+    drawn = Draw(world.wallclock_seconds() - ago_seconds, 0).id_after(0)
+    world.annotate_machine(f"{PLACE}/{HOST}", **{CONDEMNATION_ID: str(drawn)})
+    if not ready:
+        world.silent(seconds_ago=290.0)
+    world.a_term("b")
+    world.spend(5.0)
+    world.silent(seconds_ago=290.0)
+    world.run(lambda: bool(world.steps(RequestByAnnotation)), seconds=60.0)
 
 
 def control_plane(world: MachinesWorld, *names: str) -> None:

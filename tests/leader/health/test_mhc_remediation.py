@@ -12,7 +12,7 @@ from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.requests.machine_health_checks.conditions import Spelling
 from pp_hostd.leader.requests.machine_health_checks.facts import MachineFacts, MachineHealthSeen
 from pp_hostd.leader.requests.machine_health_checks.judge import Remediations
-from pp_hostd.leader.requests.machine_health_checks.plan import under_remediation
+from pp_hostd.leader.requests.machine_health_checks.remediations import under_remediation
 from pp_hostd.leader.requests.machine_health_checks.steps import (
     MakeObject,
     RemoveObjects,

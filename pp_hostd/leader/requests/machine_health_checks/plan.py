@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 
 from pp_hostd.frozen import frozen
 from pp_hostd.leader.node_memory import NextAction, NodeMemory, Stage, Term
-from pp_hostd.leader.plan.valves import begun
 from pp_hostd.leader.plan.view import Electorates, View
 from pp_hostd.leader.requests.health_checks.judge import Ages, Health, Opinion, Sightings
 from pp_hostd.leader.requests.machine_health_checks.check import MachineHealthCheck
@@ -35,6 +34,7 @@ from pp_hostd.leader.requests.machine_health_checks.remediation import (
     course,
     quorum_trouble,
 )
+from pp_hostd.leader.requests.machine_health_checks.remediations import before_this_term, under_remediation
 from pp_hostd.leader.requests.machine_health_checks.rules import Rules
 from pp_hostd.leader.requests.machine_health_checks.steps import (
     JoinCluster,
@@ -49,7 +49,6 @@ from pp_hostd.leader.requests.machine_health_checks.steps import (
     TellMachine,
 )
 from pp_hostd.leader.steps.port import LeaderStep, StepNews
-from pp_hostd.model.condemnation import NotRequested, Requested
 from pp_hostd.model.keys import PAUSED_MACHINE
 from pp_hostd.model.machine_details import OWNER_REMEDIATED, wish_of_cluster
 from pp_hostd.model.observed import Observed
@@ -67,14 +66,13 @@ MOST_AT_ONCE = 20
 MOST_LOOKED_AT = 100
 """Machines whose objects one step looks for."""
 _ALL = "machine health checks"
-_NOT_BEGUN = (Stage.HELD, Stage.OVER_BUDGET)
 _Planned = tuple[NextAction, NodeMemory]
 
 
 @frozen
 class HealthMemory:
     """The last judgements of this term by the paths of checks, and when the next one is due. `settled` are the checks
-    that are old enough."""
+    that are old enough. `changes` is negative before the first look."""
 
     judgements: Mapping[str, Judgement] = field(default_factory=dict)
     sightings: Sightings = field(default_factory=dict)
@@ -115,9 +113,11 @@ def machine_health_checks(
 ) -> Iterator[_Planned]:
     """Yields all actions of all health checks. They are told by Events and by the status of the checks alone."""
     seen, memory = observed.part(MachineHealthSeen), term.memories.get(_ALL, NodeMemory())
-    before = memory.part(HealthMemory)
-    remediations = under_remediation(before.remediations, observed, next_actions, seen, now)
-    health = remembered(before, seen, remediations, now, term.draw.wallclock_seconds)
+    before, wallclock_seconds = memory.part(HealthMemory), term.draw.wallclock_seconds
+    first = before.changes < 0
+    known = before_this_term(observed, seen, now, wallclock_seconds) if first else before.remediations
+    remediations = under_remediation(known, observed, next_actions, seen, now)
+    health = remembered(before, seen, remediations, now, wallclock_seconds)
     turn = _Turn(settings, observed, term, seen, health, now)
     for check in seen.checks.values():
         if check.writer:
@@ -129,26 +129,6 @@ def machine_health_checks(
     yield from turn.looked(outcomes)
     due_at = None if health.due_at == math.inf else health.due_at
     yield NextAction("", "", Stage.REMEDIATING, "judging", due_at=due_at, of=_ALL, quiet=True), memory.with_part(health)
-
-
-def under_remediation(
-    before: Remediations, observed: Observed, next_actions: Sequence[NextAction], seen: MachineHealthSeen, now: float
-) -> Remediations:
-    """Remediation objects and health checks have actions of their own, which only follow from those of Machines."""
-    found = {key: observed.machines[key].machine.condemnation for key in observed.requests if key in observed.machines}
-    requested = frozenset(key for key, each in found.items() if isinstance(each, Requested))
-    held = {key for key, each in found.items() if not isinstance(each, (Requested, NotRequested))}
-    held |= {name for name in observed.marked if begun(observed.nodes.get(name))} | set(observed.backups)
-    at_work = (each for each in next_actions if not each.of and each.stage not in _NOT_BEGUN)
-    held |= {key for each in at_work for key in (each.machine_key, each.node) if key}
-    now_held = Remediations(frozenset(held), requested)
-    released = {}
-    for key, machine in seen.machines.items():
-        if before.has(machine) and not now_held.has(machine):
-            released[key] = now
-        elif key in before.released and not now_held.has(machine):
-            released[key] = before.released[key]
-    return replace(now_held, released=released)
 
 
 def remembered(

@@ -15,7 +15,8 @@ from pp_hostd.leader.requests.machine_health_checks.check import MachineHealthCh
 from pp_hostd.leader.requests.machine_health_checks.facts import MachineHealthSeen
 from pp_hostd.leader.requests.machine_health_checks.judge import Judgement, Remediations, judged, targets
 from pp_hostd.leader.requests.machine_health_checks.outcome import Outcome, summed_up
-from pp_hostd.leader.requests.machine_health_checks.plan import standstill, under_remediation
+from pp_hostd.leader.requests.machine_health_checks.plan import standstill
+from pp_hostd.leader.requests.machine_health_checks.remediations import under_remediation
 from pp_hostd.leader.requests.machine_health_checks.rules import Rules
 from pp_hostd.model.leader_status import LeaderStatus
 from pp_hostd.model.observed import Observed
