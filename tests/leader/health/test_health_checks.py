@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pp_hostd.kube.resources import NODE_HEALTH_CHECKS, NODES
 from pp_hostd.leader.requests.health_checks.steps import RequestRemediation, SetStatus, Withdraw
 from pp_hostd.leader.steps.nodes import DeleteNode, MarkFreeing
 from pp_hostd.model.condemnation import Condemned, NotRequested, Requested
@@ -58,6 +59,23 @@ def test_a_node_that_does_not_come_back_is_told_and_not_reset_again(world: Check
             "its host has not come back since it was remediated, for more than 600 s (nodeStartupTimeout)",
         ),
     )
+    told = [each for each in world.notices if each.reason == "HostNotBack"]
+    assert [each.kind for each in told] == [NODE_HEALTH_CHECKS, NODES], "once, about the check and about the Node"
+    assert all("Node x: its host has not come back" in each.sentence and each.warning for each in told)
+    world.a_term("b")
+    world.reports(PEERS[0], "False")
+    world.spend(60.0)
+    assert world.stored().status.healthy == 3
+    assert world.reasons().count("HostNotBack") == 2, "the status tells a new leader that it was told"
+
+
+def test_a_node_that_never_came_up_is_not_told_to_be_away(world: CheckedWorld) -> None:
+    world.check()
+    world.annotate_node(HOST, **{PAUSED_NODE: ""})
+    world.api.patch("nodes", HOST, {"metadata": {"creationTimestamp": world.moment()}, "status": {"conditions": []}})
+    world.spend(700.0)
+    assert [reason for _, reason, _ in world.stored().status.unhealthy] == ["NodeStartupTimeout"]
+    assert "HostNotBack" not in world.reasons()
 
 
 @pytest.mark.parametrize("strategy", ["resources", "out-of-service"])
@@ -75,6 +93,7 @@ def test_a_node_that_is_kept_has_the_start_up_timeout_too(machines: str, strateg
     assert len(world.steps(RequestRemediation)) == 1, "a new leader counts from its own beginning"
     world.spend(20.0)
     assert len(world.steps(RequestRemediation)) == 2
+    assert "it has not become healthy since its last remediation was over" in world.notices[-1].sentence
 
 
 def test_what_a_person_absolves_is_not_requested_again_at_once(world: CheckedWorld) -> None:

@@ -227,7 +227,7 @@ def test_after_a_remediation_the_start_up_timeout_counts_from_the_new_node(
     spelling: Spelling, age: float, health: Health
 ) -> None:
     found = said(spelling, with_node(node(("Ready", "Unknown", age), reason=RECREATED)))
-    assert found.health is health
+    assert (found.health, found.not_back) == (health, health is Health.UNHEALTHY)
 
 
 @IN_EACH

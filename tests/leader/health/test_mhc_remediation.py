@@ -25,6 +25,7 @@ from pp_hostd.model.machine import Machine
 from pp_hostd.model.node import Node
 from pp_hostd.model.observed import BackupSeen, MachineSeen, NodeSeen, Observed
 from pp_hostd.model.record import Unreadable
+from pp_hostd.model.settings import Leader
 from pp_hostd.model.step import Written
 from tests.leader.health.mhc_objects import ALL, CLUSTER, CLUSTER_API, OPENSHIFT, PLACE, TEMPLATE, V1BETA2
 from tests.leader.health.mhc_world import OBJECTS, MachinesWorld, kept, new_world
@@ -122,6 +123,44 @@ def test_a_sick_machine_is_remediated_once_and_its_object_goes_when_it_is_health
     world.spend(900.0)
     assert len(world.steps(DeleteNode)) == 1
     assert world.counts() == (5, 5, 5)
+
+
+@IN_EACH
+@pytest.mark.parametrize("strategy", ["node-delete", "resources", "out-of-service"])
+def test_a_host_that_is_not_back_in_time_is_told_once(spelling: Spelling, strategy: str) -> None:
+    world = new_world(spelling, leader=Leader(max_unhealthy="100%", strategy=strategy))
+    world.check_machines(most=0)
+    world.spend(5.0)
+    world.request()
+    world.silent()
+    world.run(lambda: isinstance(world.condemnation(), Condemned))
+    world.run(world.given_back)
+    world.spend(580.0)
+    assert "HostNotBack" not in world.reasons()
+    world.spend(60.0)
+    (told,) = [each for each in world.notices if each.reason == "HostNotBack"]
+    assert (told.name, told.warning) == (HOST, True)
+    assert "its host was remediated, and is not back within the start-up timeout" in told.sentence
+    world.spend(3600.0)
+    world.comes_back()
+    world.reports(HOST)
+    world.spend(60.0)
+    world.silent(seconds_ago=0.0)
+    world.spend(900.0)
+    assert world.counts()[1] == 4, "it was back, and is silent for another reason"
+    assert world.reasons().count("HostNotBack") == 1
+
+
+@IN_EACH
+def test_a_host_that_may_take_as_long_as_it_likes_is_never_told_to_be_away(spelling: Spelling) -> None:
+    world = new_world(spelling, leader=Leader(max_unhealthy="100%", strategy="resources"))
+    world.check_machines(most=0, startup=0)
+    world.request()
+    world.silent()
+    world.run(lambda: isinstance(world.condemnation(), Condemned))
+    world.run(world.given_back)
+    world.spend(3600.0)
+    assert "HostNotBack" not in world.reasons()
 
 
 @IN_EACH

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 
 from pp_hostd.frozen import frozen
 from pp_hostd.leader.requests.health_checks.check import Rules
@@ -26,12 +26,14 @@ class Health(enum.Enum):
 
 @frozen
 class Opinion:
-    """`due_at` is when a pending one is unhealthy, if nothing changes until then."""
+    """`due_at` is when a pending one is unhealthy, if nothing changes until then. `not_back`: its host was remediated,
+    and has not come back in time."""
 
     health: Health
     reason: str = ""
     sentence: str = ""
     due_at: float = math.inf
+    not_back: bool = False
 
 
 HEALTHY = Opinion(Health.HEALTHY)
@@ -78,7 +80,8 @@ def opinion(rules: Rules, node: NodeFacts, ages: Ages) -> Opinion:
         return _starting(rules, age_seconds, ages.now, "it has never reported whether it is ready")
     if ready.reason == RECREATED:
         age_seconds = ages.age_seconds(node.uid, READY, ready.status, ready.since_wallclock)
-        return _starting(rules, age_seconds, ages.now, "its host has not come back since it was remediated")
+        said = _starting(rules, age_seconds, ages.now, "its host has not come back since it was remediated")
+        return replace(said, not_back=said.health is Health.UNHEALTHY)
     sentences, pending, due_at = [], [], math.inf
     for each in rules.conditions:
         found = node.condition(each.type)

@@ -45,6 +45,7 @@ LOOK_AGAIN_SECONDS = 30.0
 STATUS_SECONDS = 1.0
 """Between two writes of a status at least."""
 DELETED = "the leader has deleted its Node, and recreates it"
+STILL_SICK = "it has not become healthy since its last remediation was over"
 _OURS = "NodeHealthCheck "
 _ALL = "health checks"
 
@@ -99,7 +100,7 @@ def health_checks(
         for key, node, machine_key, step, sentence in _steps(check, outcome, observed, health, now):
             yield _quietly(view_of(key, node, machine_key), key, step, sentence)
         if outcome.status != check.status:
-            yield _status_written(view_of(check.key), check, outcome)
+            yield _status_written(view_of(check.key), check, outcome, judgement)
     for key, step, sentence in _withdrawals(health, seen, observed, now):
         yield _quietly(view_of(key), key, step, sentence)
     due_at = None if health.due_at == math.inf else health.due_at
@@ -261,6 +262,8 @@ def _steps(
             if name in check.status.made:  # stored first: whoever leads next knows that there may be one
                 yield key, name, "", MakeRemediation(check, rules.template, name, said.sentence), said.sentence
             continue
+        if name in health.over:
+            said = replace(said, sentence=f"{said.sentence}; {STILL_SICK}")
         request = _request(check, name, said, observed)
         if request is not None and not health.is_starting(name, rules, now):
             yield key, name, request.request.machine_key, request, said.sentence
@@ -323,8 +326,10 @@ def _quietly(view: View, key: str, step: LeaderStep, sentence: str) -> tuple[Nex
     return replace(view.does(Stage.REMEDIATING, step, f"{key}: {sentence}"), of=key, quiet=True), memory
 
 
-def _status_written(view: View, check: HealthCheck, outcome: Outcome) -> tuple[NextAction, NodeMemory]:
-    """Events report the conditions that have changed."""
+def _status_written(
+    view: View, check: HealthCheck, outcome: Outcome, judgement: Judgement
+) -> tuple[NextAction, NodeMemory]:
+    """Events report the conditions that have changed, and hosts that are not back."""
     due_at = view.memory.part(Paced).at + STATUS_SECONDS
     if view.now < due_at:
         waits = view.waits(Stage.REMEDIATING, "its status is written in a moment", due_at)
@@ -335,7 +340,13 @@ def _status_written(view: View, check: HealthCheck, outcome: Outcome) -> tuple[N
         bad = (of_type == REMEDIATION_ALLOWED) == (value == "False")
         if before.get(of_type, ("", "")) != (value, reason) and (bad or of_type in before):
             notices.append((_NOTICES.get(reason, reason), message, bad))
-    step = SetStatus(check, outcome.status, tuple(notices))
+    told_now = set(outcome.status.unhealthy).difference(check.status.unhealthy)
+    not_back = tuple(
+        (name, judgement.known[name][0].uid, said.sentence)
+        for name, said in sorted(judgement.sick.items())
+        if said.not_back and (name, said.reason, said.sentence) in told_now
+    )
+    step = SetStatus(check, outcome.status, tuple(notices), not_back)
     memory = view.memory.with_part(Paced(view.now))
     told = view.does(Stage.REMEDIATING, step, f"{check.key}: writing its status")
     return replace(told, of=check.key, quiet=True), memory

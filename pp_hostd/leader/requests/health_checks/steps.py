@@ -19,6 +19,8 @@ from pp_hostd.model.step import Written
 CLONED_FROM = "cluster.x-k8s.io/cloned-from-"
 RESTRICTED = "RemediationRestricted"
 """The Event of a check that stops, since too many are unhealthy."""
+NOT_BACK = "HostNotBack"
+"""The Event of a host that was remediated, and has not come back in time."""
 
 
 @frozen
@@ -127,11 +129,12 @@ class RemoveRemediation:
 @frozen
 class SetStatus:
     """The status of a health check. `notices` are the Events that tell people of it: reason, sentence, whether it is a
-    warning."""
+    warning. `not_back` are the Nodes whose hosts are not back in time: name, uid and a sentence."""
 
     check: HealthCheck
     status: Status
     notices: tuple[tuple[str, str, bool], ...] = ()
+    not_back: tuple[tuple[str, str, str], ...] = ()
 
     async def run(self, port: Port) -> str:
         check, version = self.check, self.check.resource_version
@@ -147,6 +150,10 @@ class SetStatus:
             noticed(port, check, reason, sentence, warning=warning)
             if reason == RESTRICTED:
                 port.tell(HasStopped(port.key, check.key))
+        for name, uid, sentence in self.not_back:
+            said = f"Node {name}: {sentence}"
+            noticed(port, check, NOT_BACK, said)
+            port.tell(Noticed(port.key, NODES, None, name, uid, NOT_BACK, said, warning=True))
         return told
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Callable, Optional
 
 from pp_hostd.frozen import frozen
@@ -113,11 +113,23 @@ def opinion(rules: Rules, target: Target, ages: Ages, *, cluster_api: bool) -> O
 def _in_time(rules: Rules, target: Target, ages: Ages, *, cluster_api: bool) -> Opinion:
     """After a remediation its host has as long to come back as a new one has to come up."""
     said = _by_conditions(rules, target, ages, cluster_api=cluster_api)
+    if said.health is not Health.UNHEALTHY or target.released_at == -math.inf:
+        return said
     back_by_at = target.released_at + rules.startup_seconds
-    if said.health is Health.UNHEALTHY and ages.now <= back_by_at:
+    if ages.now <= back_by_at:
         told = f"{said.sentence}; its remediation is over, and its host has {rules.startup_seconds:g} s to come back"
         return Opinion(Health.PENDING, "NodeStartup", told, back_by_at + LATER_SECONDS)
-    return said
+    return replace(said, not_back=said.not_back or (rules.startup_seconds > 0 and _is_still_away(target, ages)))
+
+
+def _is_still_away(target: Target, ages: Ages) -> bool:
+    """Whether its Node has not been Ready since its remediation ended."""
+    node = target.node
+    ready = None if node is None else node.condition(READY)
+    if node is None or ready is None or ready.status == "True":
+        return False
+    age_seconds = ages.age_seconds(node.uid, READY, ready.status, ready.since_wallclock)
+    return age_seconds >= ages.now - target.released_at
 
 
 def _by_conditions(rules: Rules, target: Target, ages: Ages, *, cluster_api: bool) -> Opinion:
@@ -201,7 +213,8 @@ def _by_node_conditions(rules: Rules, target: Target, node: NodeFacts, ages: Age
     ready = node.condition(READY)
     if ready is not None and _is_recreated(node):
         told = "its host has not come back since it was remediated"
-        return _starting(rules, target, ready.since_wallclock, told, ages)
+        said = _starting(rules, target, ready.since_wallclock, told, ages)
+        return replace(said, not_back=said.health is Health.UNHEALTHY)
     sick, pending, due_at = _matching(rules.conditions, node.uid, node.condition, "Node", ages)
     if sick:
         return Opinion(Health.UNHEALTHY, SICK_NODE, JOINT.join(sick))

@@ -14,6 +14,7 @@ from pp_hostd.frozen import frozen
 from pp_hostd.leader.node_memory import NextAction, NodeMemory, Stage, Term
 from pp_hostd.leader.plan.view import Electorates, View
 from pp_hostd.leader.requests.health_checks.judge import Ages, Health, Opinion, Sightings
+from pp_hostd.leader.requests.health_checks.steps import NOT_BACK
 from pp_hostd.leader.requests.machine_health_checks.check import MachineHealthCheck
 from pp_hostd.leader.requests.machine_health_checks.facts import MachineHealthSeen
 from pp_hostd.leader.requests.machine_health_checks.judge import Judgement, Remediations, judged, targets
@@ -126,6 +127,7 @@ def machine_health_checks(
     yield from turn.written(outcomes)
     yield from turn.overlapping(outcomes)
     yield from turn.remediated(outcomes)
+    yield from turn.not_back(outcomes)
     yield from turn.looked(outcomes)
     due_at = None if health.due_at == math.inf else health.due_at
     yield NextAction("", "", Stage.REMEDIATING, "judging", due_at=due_at, of=_ALL, quiet=True), memory.with_part(health)
@@ -242,6 +244,19 @@ class _Turn:
             others = [each for each in outcomes if each != path and own & outcomes[each].judgement.targets.keys()]
             told = f"{', '.join(others)} also select some of its Machines: each is remediated once" if others else ""
             yield self._once(f"{check.key} beside others", Tell(check, (Notice("SameMachines", told),)), told)
+
+    def not_back(self, outcomes: Mapping[str, Outcome]) -> Iterator[_Planned]:
+        """Machines whose hosts were remediated, and have not come back in time."""
+        told = {
+            key: (self.seen.checks[path], said.sentence)
+            for path, outcome in outcomes.items()
+            for key, said in outcome.judgement.opinions.items()
+            if said.not_back
+        }
+        for key, (check, sentence) in told.items():
+            said = f"{check.key}: its host was remediated, and is not back within the start-up timeout: {sentence}"
+            step = Tell(check, (Notice(NOT_BACK, said),), self.seen.machines[key])
+            yield self._once(f"return of Machine {key}", step, NOT_BACK, key)
 
     # Remediation.
 
