@@ -34,6 +34,7 @@ from tests.leader.power.site import SPEC
 __all__ = ["any_desk"]
 
 NAMES = [f"worker-{number}" for number in range(1, 6)]
+BECAUSE = "Condition Ready on Node is reporting status Unknown with reason KubeletSaysSo for more than 5m0s"
 IN_BOTH = pytest.mark.parametrize("spelling", [OPENSHIFT, V1BETA1], ids=lambda each: each.value)
 
 
@@ -79,7 +80,7 @@ def reports(desk: Desk, name: str, status: str = "True", seconds: float = 0) -> 
     """The Node has had this status of Ready for so long."""
     since = datetime.now(timezone.utc) - timedelta(seconds=seconds)
     ready = {"type": "Ready", "status": status, "lastTransitionTime": render_moment(since.replace(microsecond=0))}
-    patch: Json = {"status": {"conditions": [ready]}}
+    patch: Json = {"status": {"conditions": [{**ready, "reason": "KubeletSaysSo"}]}}
     assert desk.world.make(Attempt("patch", NODES, name, patch, subresource="status")).ok
 
 
@@ -129,10 +130,9 @@ def test_machines_that_are_not_healthy_are_named_with_when_and_why(desk: Desk, s
     reports(desk, "worker-2", "Unknown")
     prose = said_of(desk, "--check", f"{PLACE}/workers")
     assert "machines/workers 5 3 1 1 5 (100%) carried out by pp-leader; allowed" in prose
-    because = "its Node has had Ready=Unknown for more than 300 s"
-    assert f"machines/worker-1 worker-1 workers unhealthy {because}" in prose
+    assert f"machines/worker-1 worker-1 workers unhealthy {BECAUSE}" in prose
     assert "machines/worker-2 worker-2 workers pending until " in prose
-    assert f"for unhealthy: {because}. It has it remediated. " in explained(desk, spelling)
+    assert f"for unhealthy: {BECAUSE}. It has it remediated. " in explained(desk, spelling)
     assert "takes its Machine machines/worker-2 for pending until " in explained(desk, spelling, "worker-2")
 
 
@@ -146,7 +146,7 @@ def test_a_limit_that_is_passed_and_a_pause_are_told(desk: Desk, spelling: Spell
     prose = said_of(desk)
     limited = "2 of 5 Machines are not healthy, and maxUnhealthy allows 1: no Machine is remediated"
     assert f"not allowed: {limited}" in prose
-    assert "not allowed: it is paused: its annotation cluster.x-k8s.io/paused" in prose
+    assert "not allowed: it is paused: MachineHealthCheck has the cluster.x-k8s.io/paused annotation" in prose
     assert f"It requests nothing: {limited}. " in explained(desk, spelling)
 
 
@@ -158,7 +158,7 @@ def test_a_machine_under_remediation_is_pending(desk: Desk, spelling: Spelling) 
     kind = MACHINES[api_of(spelling)][-1]
     request = annotate(**{EXTERNAL_REMEDIATION: ""})
     assert desk.world.make(Attempt("patch", kind, "worker-1", request, PLACE)).ok
-    told = "for as long as its remediation is requested: its Node has had Ready=Unknown for more than 300 s"
+    told = f"for as long as its remediation is requested: {BECAUSE}"
     assert f"machines/worker-1 worker-1 workers pending {told}" in said_of(desk)
     assert f"for pending {told}. " in explained(desk, spelling)
     request = annotate(**{EXTERNAL_REMEDIATION: None})
@@ -194,8 +194,7 @@ def test_programs_get_it_as_json(desk: Desk) -> None:
     check, other = told["checks"]
     (pending,) = check.pop("pending")
     assert (pending["machine"], pending["node"], pending["until"][-1]) == ("machines/worker-2", "worker-2", "Z")
-    because = "its Node has had Ready=Unknown for more than 300 s"
-    machine = {"machine": "machines/worker-1", "node": "worker-1", "reason": "UnhealthyNode", "because": because}
+    machine = {"machine": "machines/worker-1", "node": "worker-1", "reason": "UnhealthyNode", "because": BECAUSE}
     assert check == {
         "kind": "MachineHealthCheck",
         "namespace": PLACE,

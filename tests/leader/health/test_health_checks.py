@@ -96,6 +96,23 @@ def test_a_node_that_is_kept_has_the_start_up_timeout_too(machines: str, strateg
     assert "it has not become healthy since its last remediation was over" in world.notices[-1].sentence
 
 
+@pytest.mark.parametrize(("healthy_seconds", "requests"), [(45.0, 1), (70.0, 2)])
+def test_a_node_that_is_kept_is_back_once_its_silence_would_have_been_noticed(
+    healthy_seconds: float, requests: int
+) -> None:
+    """Until then its Ready=True may be of the boot before."""
+    world = CheckedWorld("openshift", settings=Settings(leader=Leader(strategy="resources")))
+    world.check()
+    world.reports(HOST, "Unknown")
+    world.run(lambda: bool(world.steps(MarkFreeing)))
+    world.run(world.uncondemned)
+    world.reports(HOST)
+    world.spend(healthy_seconds)
+    world.reports(HOST, "Unknown")
+    world.spend(450.0)
+    assert len(world.steps(RequestRemediation)) == requests
+
+
 def test_what_a_person_absolves_is_not_requested_again_at_once(world: CheckedWorld) -> None:
     world.check()
     world.annotate_node(HOST, **{PAUSED_NODE: ""})

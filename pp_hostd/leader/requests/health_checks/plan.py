@@ -45,6 +45,8 @@ LOOK_AGAIN_SECONDS = 30.0
 STATUS_SECONDS = 1.0
 """Between two writes of a status at least."""
 DELETED = "the leader has deleted its Node, and recreates it"
+SILENCE_SECONDS = 60.0
+"""Kubernetes needs up to 50 s to call a silent Node Unknown. Until then Ready=True may be of the boot before."""
 STILL_SICK = "it has not become healthy since its last remediation was over"
 _OURS = "NodeHealthCheck "
 _ALL = "health checks"
@@ -54,8 +56,8 @@ _ALL = "health checks"
 class HealthMemory:
     """The last judgements of this term by the names of checks, the rules that each is by, and when the next one is due.
     `overlaps`: see overlapping. `claimed` are the machines that bear a health check's claim; None before the first
-    look. `requested` are the nodes whose remediation is requested, by whomever, and `over` those that have not been
-    healthy since theirs ended, each with the time of that."""
+    look. `requested` are the nodes whose remediation is requested, by whomever, and `over` those that are not
+    back since theirs ended, each with the time of that."""
 
     judgements: Mapping[str, Judgement] = field(default_factory=dict)
     rules: Mapping[str, Rules] = field(default_factory=dict)
@@ -72,6 +74,11 @@ class HealthMemory:
         then. A new leader counts from its own beginning."""
         since_at = self.over.get(name)
         return since_at is not None and (not rules.startup_seconds or now < since_at + rules.startup_seconds)
+
+    def is_back(self, name: str, now: float) -> bool:
+        """Whether it is healthy, and not only because its silence has not been noticed yet."""
+        is_sick = any(name in each.sick for each in self.judgements.values())
+        return not is_sick and now >= self.over.get(name, -math.inf) + SILENCE_SECONDS
 
 
 @frozen
@@ -120,9 +127,8 @@ def remembered(
     for name, by in rules.items():
         before = health.judgements.get(name, Judgement()) if health.rules.get(name) == by else Judgement()
         judgements[name] = judged(by, seen.nodes, before, ages)
-    sick = {name for each in judgements.values() for name in each.sick}
-    over = {name: since_at for name, since_at in health.over.items() if name in sick}
-    back_at = (since_at + by.startup_seconds for by in rules.values() for since_at in over.values())
+    waits = {SILENCE_SECONDS, *(by.startup_seconds for by in rules.values())}
+    back_at = (since_at + seconds for seconds in waits for since_at in health.over.values())
     due = (*(each.due_at for each in judgements.values()), *(at for at in back_at if at > now))
     return replace(
         health,
@@ -132,19 +138,19 @@ def remembered(
         overlaps=overlapping(judgements),
         changes=seen.changes,
         due_at=min(due, default=math.inf),
-        over=over,
     )
 
 
 def _followed(health: HealthMemory, observed: Observed, now: float) -> HealthMemory:
-    """The memory, with the nodes whose remediation has ended since the last look."""
+    """The memory, with the nodes whose remediation has ended since the last look, and without those that are back."""
     machines = (observed.machines.get(key) for key in observed.requests)
     requested = frozenset(found.machine.node or "" for found in machines if found is not None)
-    left = (observed.machines[key].machine.node or "" for key in health.claimed or ())
+    left = {observed.machines[key].machine.node or "" for key in health.claimed or ()}
     over = {*(health.requested - requested), *left} - requested - health.over.keys()
-    if requested == health.requested and not over:
+    here = {name for name in health.over if name not in left and health.is_back(name, now)}
+    if requested == health.requested and not over and not here:
         return health
-    kept = {name: since_at for name, since_at in health.over.items() if name not in requested}
+    kept = {name: since_at for name, since_at in health.over.items() if name not in requested | here}
     ended = {**kept, **dict.fromkeys(over, now)}
     return replace(health, requested=requested, over=ended, due_at=-math.inf if over else health.due_at)
 
@@ -301,9 +307,12 @@ def _withdrawals(
         check = seen.checks.get(claim.of[len(_OURS) :])
         standing = check is not None and check.uid == claim.uid and _is_sick(health, check, found.machine.node or "")
         by, node = health.rules.get("" if check is None else check.name), found.machine.node or ""
-        ended = isinstance(condemnation, NotRequested) and (by is None or not health.is_starting(node, by, now))
-        if ended or not standing:
-            why = "its request is over" if isinstance(condemnation, NotRequested) else "its Node is healthy again"
+        if isinstance(condemnation, NotRequested):
+            why = "its request is over"
+            ended = by is None or not health.is_starting(node, by, now) or health.is_back(node, now)
+        else:
+            why, ended = "its Node is healthy again", not standing
+        if ended:
             yield f"claim on {key}", Withdraw(key, found.machine.uid, claim.uid), why
 
 
