@@ -127,7 +127,7 @@ def remembered(
     for name, by in rules.items():
         before = health.judgements.get(name, Judgement()) if health.rules.get(name) == by else Judgement()
         judgements[name] = judged(by, seen.nodes, before, ages)
-    waits = {SILENCE_SECONDS, *(by.startup_seconds for by in rules.values())}
+    waits = {seconds for by in rules.values() for seconds in (SILENCE_SECONDS, by.startup_seconds)}
     back_at = (since_at + seconds for seconds in waits for since_at in health.over.values())
     due = (*(each.due_at for each in judgements.values()), *(at for at in back_at if at > now))
     return replace(
