@@ -19,7 +19,8 @@ AnyCheck = Union[HealthCheck, MachineHealthCheck]
 
 
 class HealthMetrics:
-    """What the steps of one term tell is counted by the keys of checks; all else is as the status of a check has it."""
+    """Counts the remediations and short circuits of one term, by the keys of checks. All other figures come from the
+    status of each check."""
 
     def __init__(self) -> None:
         self._remediations: Counter[str] = Counter()
