@@ -20,6 +20,8 @@ from tests.harness.pki import Issued
 
 WATCHDOG_SECONDS = 6
 """More than the shortest: the machine that runs the tests may be busy, and here it is agents that reset hosts."""
+SLOW_WATCHDOG_SECONDS = 20
+"""Longer than a new agent takes to start, on however busy a machine."""
 SELF_TIMEOUT_SECONDS = SETTINGS["agent.self_timeout_seconds"]
 DEAD_SECONDS = SELF_TIMEOUT_SECONDS + 2 * WATCHDOG_SECONDS
 """T + 2W: nobody lives longer than this without a proof."""
@@ -51,19 +53,22 @@ class Stage:
         with ClusterBed.start(cluster, hosts, settings=settings) as bed:
             yield cls(bed, settings)
 
-    def hosts(self, count: int, *, dead: int = 0, tokens: int = 0) -> list[Host]:
-        """So many, each promised in this boot and its kubelet started; the last of them show tokens, so many. In the
-        roster are so many more that are off."""
+    def hosts(self, count: int, *, patient: int = 0, dead: int = 0, tokens: int = 0) -> list[Host]:
+        """So many, each promised in this boot and its kubelet started. The watchdogs of the first, so many, leave a new
+        agent the time to start; the last, so many, show tokens. In the roster are so many more that are off."""
         everyone = list(self.bed.hosts.values())
         chosen = everyone[:count]
         self.bed.heal()
         self.bed.set_api(Mode.PASS)
-        with_tokens = chosen[count - tokens :]
+        patient_ones, with_tokens = chosen[:patient], chosen[count - tokens :]
         for host in everyone:
-            if host.is_up() and (host not in chosen or host in with_tokens or host.name in self._altered):
+            changes = host in patient_ones or host in with_tokens or host.name in self._altered
+            if host.is_up() and (host not in chosen or changes):
                 host.kill()
         for host in chosen:
             self._mend(host)
+        for host in patient_ones:
+            self.configure(host, {"watchdog.timeout_seconds": SLOW_WATCHDOG_SECONDS})
         for host in with_tokens:
             self._use_token(host)
         self.list_in_roster(everyone[: count + dead])

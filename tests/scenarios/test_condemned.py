@@ -62,7 +62,7 @@ def test_a_host_whose_machine_was_deleted_withdraws_and_lives_on(machine_stage: 
 
 
 def test_an_agent_that_restarts_without_the_api_still_asks_about_its_own_machine(machine_stage: Stage) -> None:
-    host, *_ = machine_stage.hosts(3)
+    host, *_ = machine_stage.hosts(3, patient=1)
     machine_stage.bed.set_api(Mode.REFUSE, [host.name])
     host.signal_agent(signal.SIGKILL)
     eventually(lambda: len(host.events("agent-started")) == 2, "another agent runs")

@@ -79,7 +79,7 @@ def test_a_host_that_finds_its_files_damaged_lives_on_if_it_is_well_and_dies_if_
 
 
 def test_a_state_that_is_damaged_while_the_api_is_away_resets_nobody(any_stage: Stage) -> None:
-    hosts = any_stage.hosts(3)
+    hosts = any_stage.hosts(3, patient=3)
     any_stage.bed.set_api(Mode.REFUSE)
     for host in hosts:
         any_stage.alter(host)

@@ -108,7 +108,7 @@ def test_each_change_of_state_is_one_line_in_the_journal_with_its_cause_and_the_
 
 
 def test_after_a_reset_the_next_boot_says_once_why_the_last_one_ended(stage: Stage) -> None:
-    host, *_ = stage.hosts(3)
+    host, *_ = stage.hosts(3, patient=1)
     since_at = now()
     stage.contents.condemn(host.name)
     reset_within(host, since_at)

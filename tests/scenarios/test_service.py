@@ -16,10 +16,16 @@ from tests.harness.bed.host import Design, Host
 from tests.harness.bed.relay import Mode
 from tests.harness.embedded import EmbeddedCluster
 from tests.harness.eventually import eventually
-from tests.scenarios.stage import LONG_SECONDS, SELF_TIMEOUT_SECONDS, Stage, outlive, says, shows
-
-SLOW_WATCHDOG_SECONDS = 20
-"""Longer than a new agent takes to start, on however busy a machine."""
+from tests.scenarios.stage import (
+    LONG_SECONDS,
+    SELF_TIMEOUT_SECONDS,
+    SLOW_WATCHDOG_SECONDS,
+    WATCHDOG_SECONDS,
+    Stage,
+    outlive,
+    says,
+    shows,
+)
 
 
 def promised_seconds(stage: Stage, host: Host) -> float:
@@ -148,9 +154,8 @@ def test_any_other_shutdown_withdraws_and_so_does_a_power_off_where_systemd_may_
 @pytest.fixture
 def no_way_out(stage: Stage) -> Iterator[Host]:
     """One of three hosts; its watchdog can't be stopped, and leaves a new agent the time to start."""
-    host, *_ = stage.hosts(3)
+    host, *_ = stage.hosts(3, patient=1)
     host.kill()
-    stage.configure(host, {"watchdog.timeout_seconds": SLOW_WATCHDOG_SECONDS})
     host.design = Design(watchdog={"nowayout": True})
     stage.bed.boot(host.name)
     eventually(lambda: stage.is_well(host), "it is well")
@@ -202,11 +207,7 @@ def test_the_promise_follows_new_settings(stage: Stage, self_timeout_seconds: fl
 
 
 def test_an_agent_that_hands_over_never_lets_go_of_the_watchdog(stage: Stage) -> None:
-    host, *_ = stage.hosts(3)
-    host.kill()
-    stage.configure(host, {"watchdog.timeout_seconds": SLOW_WATCHDOG_SECONDS})
-    stage.bed.boot(host.name)
-    eventually(lambda: stage.is_well(host), "it is well")
+    host, *_ = stage.hosts(3, patient=1)
     before = len(host.watchdog())
     host.signal_agent(signal.SIGUSR1)
     eventually(lambda: len(host.events("agent-started")) == 2, "the next agent is started")
@@ -233,10 +234,8 @@ def test_maintenance_withdraws_and_disarms_until_it_is_over(stage: Stage) -> Non
 
 
 def test_an_armed_host_outlives_a_restart_with_a_bad_file_and_without_the_peers_key(stage: Stage) -> None:
-    mistyped, keyless, _ = stage.hosts(3)
-    stage.alter(mistyped)
+    mistyped, keyless, _ = stage.hosts(3, patient=2)
     (mistyped.etc / "pp-hostd.toml").write_text("agent.self_timeout_secnds = 5\n")
-    stage.alter(keyless)
     key = (keyless.etc / "peer.key").read_text()
     (keyless.etc / "peer.key").unlink()
     for host in (mistyped, keyless):
@@ -252,8 +251,8 @@ def test_an_armed_host_outlives_a_restart_with_a_bad_file_and_without_the_peers_
 
 
 def test_an_armed_host_stays_the_node_that_it_promised_for_until_it_is_stopped(stage: Stage) -> None:
-    host, other, _ = stage.hosts(3)
-    stage.configure(host, {"agent.node_name": other.name, "watchdog.timeout_seconds": SLOW_WATCHDOG_SECONDS})
+    host, other, _ = stage.hosts(3, patient=1)
+    stage.configure(host, {"agent.node_name": other.name, "watchdog.timeout_seconds": WATCHDOG_SECONDS})
     host.signal_agent(signal.SIGKILL)
     said = says(host, "this boot is armed, so these wait until the agent is stopped and started")
     assert said.endswith("watchdog.timeout_seconds, agent.node_name")
@@ -265,14 +264,13 @@ def test_an_armed_host_stays_the_node_that_it_promised_for_until_it_is_stopped(s
 
 
 def test_an_agent_stopped_right_after_a_restart_withdraws_before_it_disarms(stage: Stage) -> None:
-    host, *_ = stage.hosts(3)
+    host, *_ = stage.hosts(3, patient=1)
     host.signal_agent(signal.SIGKILL)
     eventually(lambda: [event["message"].get("READY") for event in host.events("notify")].count("1") == 2, "it is back")
     host.stop_agent()
     eventually(lambda: agent_has_ended(host), "it has ended")
     assert is_disarmed(host)
     assert isinstance(stage.record(host), Withdrawn)
-    stage.alter(host)
 
 
 def test_maintenance_of_the_whole_cluster_is_heard_by_every_agent(stage: Stage) -> None:

@@ -34,7 +34,7 @@ def test_hosts_that_are_cut_from_each_other_name_each_other_and_live_on(stage: S
 
 def test_an_agent_that_is_killed_makes_nobody_name_its_host(stage: Stage) -> None:
     """Its kernel refuses connections meanwhile; and its next run removes what the run before it named."""
-    one, *_ = stage.hosts(3)
+    one, *_ = stage.hosts(3, patient=1)
     stage.contents.patch(NODES, one.name, {"metadata": {"annotations": {SUSPECTS: Suspicion(("gone",)).render()}}})
     one.signal_agent(signal.SIGKILL)
     eventually(lambda: suspects(stage, one) is None, "the next run has removed it")
