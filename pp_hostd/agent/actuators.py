@@ -8,7 +8,6 @@ from collections.abc import Coroutine
 from functools import partial
 from typing import Any, Callable
 
-from pp_hostd.agent.act.aside import aside
 from pp_hostd.agent.act.gate import GateFiles
 from pp_hostd.agent.act.reset import SYNC_SECONDS, WATCHDOG_GRACE_SECONDS, DryReset, Reset
 from pp_hostd.agent.act.watchdog import Watchdog, acquire
@@ -185,7 +184,6 @@ class AgentHands:
 
     def _tell_stored(self, record: AgentRecord) -> None:
         if isinstance(record, Armed):
-            self._start(self._enrol(), None)
             bound = record.self_timeout_seconds + 2 * record.watchdog_timeout_seconds
             sentence = f"promised: without a proof this host is dead after {bound:g} s (roster {record.roster_version})"
             self._journal.say(Message.PROMISE_STORED, sentence, Priority.NOTICE)
@@ -194,9 +192,6 @@ class AgentHands:
             self._journal.say(Message.GATE_CLOSED, sentence, Priority.NOTICE)
         else:
             self._journal.say(Message.PROMISE_WITHDRAWN, "the promise is withdrawn", Priority.NOTICE)
-
-    async def _enrol(self) -> None:
-        self.note("remembering the enrolment", await aside(partial(self._files.enrol, self._node)))
 
     async def _ask(self, peers: tuple[str, ...], uid: str) -> None:
         rosters = self._senses.current_rosters

@@ -112,7 +112,6 @@ class Daemon:
         self._witness = Witness(os.urandom(16).hex())
         self._woken = asyncio.Event()
         self.senses = AgentSenses(node, self._witness, recalled.rosters, clock, _wallclock, self._woken.set)
-        self.senses.enrolled_before = files.is_enrolled()
         self.senses.maintenance = recalled.maintenance
         self._cluster = ClusterAccess(
             settings,

@@ -247,15 +247,16 @@ def _open_gate(commitments: BootCommitments, reason: str, now: float) -> Step:
 
 
 def _without_node(host_context: HostContext, commitments: BootCommitments, now: float) -> Step:
-    """Rule 6: a host that was never in the cluster passes; for any other, whoever deleted the Node recreates it."""
-    new = commitments.look is not None and not commitments.look.backup and not host_context.enrolled_before
+    """Rule 6: a leader that deletes a Node keeps a backup of it until the Node is there again. Without one, nobody but
+    the kubelet creates the Node."""
+    new = commitments.look is not None and not commitments.look.backup
     if new and commitments.gate is Gate.CLOSED:
-        return _open_gate(commitments, "this host was never in the cluster", now)
+        reason = f"Node {host_context.node} does not exist, and no leader has a backup of it"
+        return _open_gate(commitments, reason, now)
     if now >= commitments.not_before_at:
         return LookAtNode()
-    return Wait(
-        f"Node {host_context.node} does not exist; " + ("the kubelet creates it" if new else "the leader recreates it")
-    )
+    creator = "its kubelet registers it when it starts" if new else "the leader recreates it"
+    return Wait(f"Node {host_context.node} does not exist; {creator}")
 
 
 def _obstacle(

@@ -41,7 +41,6 @@ class AgentSenses:
         self.opened_by = ""
         self.answers: deque[PeerAnswered] = deque(maxlen=MAX_ANSWERS)
         self.stopping = self.powering_off = False
-        self.enrolled_before = False
         self._node = node
         self._clock, self._wallclock = clock, wallclock
         self._news: list[News] = []
@@ -84,7 +83,6 @@ class AgentSenses:
             opened_by=self.opened_by,
             stopping=self.stopping,
             powering_off=self.powering_off,
-            enrolled_before=self.enrolled_before,
         )
         if context != self._context:
             self._context = context

@@ -211,14 +211,6 @@ class StateFiles:
             return None
         return report if isinstance(report, dict) else None
 
-    def enrol(self, node: str) -> str:
-        """Remember on disk that this host has been in the cluster, so that the gate holds it from now on (rule 6)."""
-        return "" if self.is_enrolled() else write(self._var("enrolled"), render({"node": node}))
-
-    def is_enrolled(self) -> bool:
-        """The file's presence counts, not what is in it: damaged, it still holds the kubelet."""
-        return os.path.lexists(self._var("enrolled"))
-
     def save_maintenance(self, order: Maintenance | None) -> str:
         """Keep the order over reboots; None ends it."""
         if order is not None:

@@ -69,7 +69,6 @@ class HostContext:
     opened_by: str = ""
     stopping: bool = False
     powering_off: bool = False
-    enrolled_before: bool = False
 
     @cached_property
     def member(self) -> Member | None:

@@ -27,10 +27,9 @@ from pp_hostd.model.boot_commitments import BootCommitments, GateOpened, Watchdo
 from pp_hostd.model.keys import CONDEMNED, NAMESPACE, ROSTER
 from pp_hostd.model.memory import Decision, Memory
 from pp_hostd.model.node import Node
-from pp_hostd.model.promise import AgentRecord, Armed, WatchdogKind
+from pp_hostd.model.promise import AgentRecord, WatchdogKind
 from pp_hostd.model.roster import Roster
 from pp_hostd.model.settings import Settings
-from pp_hostd.model.step import Written
 from pp_hostd.model.verdict import Verdict
 from pp_hostd.peers.message import MachineReference, Question
 from pp_hostd.sim.agent_port import AgentApi, AgentQuestions
@@ -73,7 +72,7 @@ class Agent:
         self.senses = self.SENSES(
             host.name, self.witness, Rosters(*boot.rosters), self.clock, self._wallclock, self._wake
         )
-        self.senses.maintenance, self.senses.enrolled_before = host.maintenance, host.enrolled
+        self.senses.maintenance = host.maintenance
         kept = self._recalled()
         self.truth = Truth(self.clock, kept.memory)
         watchdog_seconds = float(settings.watchdog.timeout_seconds)
@@ -228,13 +227,7 @@ class Agent:
         self._run(read_node(self._api, self._host.name, self.clock), self.senses.tell)
 
     def store(self, record: AgentRecord, node: Node) -> None:
-        self._run(self._store(record, node))
-
-    async def _store(self, record: AgentRecord, node: Node) -> None:
-        ended = await store(self._api, node, record, self.clock)
-        if ended.written is Written.DONE and isinstance(record, Armed):
-            self._host.enrolled = self.senses.enrolled_before = True
-        self.senses.tell(ended)
+        self._run(store(self._api, node, record, self.clock), self.senses.tell)
 
     def arm(self) -> None:
         seconds = float(self.settings.watchdog.timeout_seconds)

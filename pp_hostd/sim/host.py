@@ -60,8 +60,6 @@ class Host:
     ) -> None:
         self.name = name
         self.boot: Boot | None = None
-        self.enrolled = False
-        """On disk."""
         self.boots = 0
         self.down_since = 0.0
         self.off_until = 0.0

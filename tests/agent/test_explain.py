@@ -119,8 +119,8 @@ WAITS: list[tuple[str, HostContext, BootCommitments, Memory, str]] = [
     ("timed out", GROUND, replace(UNARMED, look=None, not_before_at=1001.0, trouble="timed out"), MEMORY, API),
     (
         "Node a does not exist; the leader recreates it",
-        replace(GROUND, enrolled_before=True),
-        replace(UNARMED, look=looked(missing=True), not_before_at=1001.0),
+        GROUND,
+        replace(UNARMED, look=looked(missing=True, backup=True), not_before_at=1001.0),
         MEMORY,
         "as soon as Node a exists",
     ),

@@ -21,7 +21,7 @@ from tests.agent.virtual_node import BOOT, HOST, MACHINE, UID, WATCHDOG, elector
 
 NOW = 1000.0
 SETTINGS = Settings()
-GROUND = HostContext(HOST, electorate(1), machine=MACHINE, enrolled_before=True)
+GROUND = HostContext(HOST, electorate(1), machine=MACHINE)
 CLOSED = GateClosed(BOOT, GateKind.HOLD)
 PROMISE = Armed(BOOT, 22.0, 10.0, WatchdogKind.HARDWARE, GateKind.HOLD, UID, 1)
 OLD_PROMISE = replace(PROMISE, boot="boot-before")
@@ -212,9 +212,7 @@ def test_condemned_while_unarmed_it_waits() -> None:
 )
 def test_roster_and_machine_must_agree_about_this_host(host_context: HostContext, sentence: str) -> None:
     for watchdog in (None, WATCHDOG):
-        found = step(
-            booted(node(record=CLOSED), watchdog=watchdog), host_context=replace(host_context, enrolled_before=True)
-        )
+        found = step(booted(node(record=CLOSED), watchdog=watchdog), host_context=host_context)
         if (
             watchdog is not None
             and host_context.electorate is not None
@@ -296,19 +294,16 @@ def test_a_daemon_that_has_forgotten_all_does_not_disarm_before_it_has_looked() 
     assert step(seen(node(2, PROMISE), forgot), Memory(failed_reads=1)) == Wait("")
 
 
-def test_a_host_that_was_never_in_the_cluster_passes() -> None:
-    new = replace(GROUND, enrolled_before=False)
-    assert step(booted(None), host_context=new) == OpenGate("this host was never in the cluster")
+def test_a_host_whose_node_no_leader_has_a_backup_of_passes() -> None:
+    assert step(booted(None)) == OpenGate("Node host does not exist, and no leader has a backup of it")
     waiting = booted(None, Gate.OPEN)
-    assert step(waiting, host_context=new) == Wait("Node host does not exist; the kubelet creates it")
-    assert step(waiting, host_context=new, after_seconds=1) == LookAtNode()
+    assert step(waiting) == Wait("Node host does not exist; its kubelet registers it when it starts")
+    assert step(waiting, after_seconds=1) == LookAtNode()
 
 
 def test_every_other_host_waits_for_the_leader_to_recreate_its_node() -> None:
-    waits = Wait("Node host does not exist; the leader recreates it")
-    assert step(booted(None)) == waits
     backed_up = seen(None, BootCommitments(BOOT, Gate.CLOSED), backup=True)
-    assert step(backed_up, host_context=replace(GROUND, enrolled_before=False)) == waits
+    assert step(backed_up) == Wait("Node host does not exist; the leader recreates it")
     assert step(backed_up, after_seconds=1) == LookAtNode()
 
 

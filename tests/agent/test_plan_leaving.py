@@ -174,7 +174,8 @@ def test_the_gate_honours_the_marker_and_looks_again(case: Case) -> None:
 
 @opening
 def test_without_a_node_the_gate_waits_for_the_leader(case: Case) -> None:
-    assert step(booted(None), case) == Wait("Node host does not exist; the leader recreates it")
+    backed_up = seen(None, BootCommitments(BOOT, Gate.CLOSED), backup=True)
+    assert step(backed_up, case) == Wait("Node host does not exist; the leader recreates it")
 
 
 @opening

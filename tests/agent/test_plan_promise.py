@@ -189,7 +189,7 @@ def test_a_promise_that_vanished_with_its_node_keeps_its_machine_and_its_watchdo
     gone = seen(None, PROMISED)
     failing = replace(PROVEN, failed_reads=1)
     assert (gone.stored, gone.promised_uid) == (None, UID)
-    assert step(gone, failing) == Wait("Node host does not exist; the leader recreates it")
+    assert step(gone, failing) == Wait("Node host does not exist; its kubelet registers it when it starts")
     back = seen(node(7, uid="node-7"), gone)
     other = replace(GROUND, machine=replace(MACHINE, uid="another"))
     assert standing(SETTINGS, other, back, PROVEN, ROSTERS, "").machine_uid == UID

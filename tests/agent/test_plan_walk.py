@@ -26,11 +26,11 @@ class AroundOneNode(RuleBasedStateMachine):
 
     host: VirtualHost
 
-    @initialize(gate=st.sampled_from(Gate), in_node=st.sampled_from([None, OLD_PROMISE]), enrolled=st.booleans())
-    def boot(self, gate: Gate, in_node: Armed | None, enrolled: bool) -> None:
+    @initialize(gate=st.sampled_from(Gate), in_node=st.sampled_from([None, OLD_PROMISE]))
+    def boot(self, gate: Gate, in_node: Armed | None) -> None:
         api = VirtualApi()
         api.change(agent=in_node)
-        self.host = VirtualHost(gate=gate, api=api, enrolled_before=enrolled)
+        self.host = VirtualHost(gate=gate, api=api)
 
     @rule(seconds=st.sampled_from([0.1, 1.0, 5.0, 61.0]))
     def time_passes(self, seconds: float) -> None:

@@ -296,7 +296,7 @@ def test_something_that_is_no_file_is_set_aside_too(files: StateFiles) -> None:
 def test_a_directory_that_can_not_be_is_told_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     files = StateFiles(str(tmp_path / "file" / "run"), str(tmp_path / "file" / "var"))
-    for trouble in (files.save(KEPT), files.enrol("a"), files.save_report({}), files.save_rosters([roster("a")])):
+    for trouble in (files.save(KEPT), files.save_report({}), files.save_rosters([roster("a")])):
         assert "can't be written (" in trouble
     assert files.load(BOOT, Gate.OPEN, NOW) == (None, ())
     assert files.load_rosters() == ((), ())
@@ -352,15 +352,6 @@ def test_a_damaged_roster_is_set_aside_and_the_other_is_used(files: StateFiles) 
     assert rosters == (roster("a", version=3),)
     assert "roster-4.corrupt" in sentences[0]
     assert files.load_rosters() == (rosters, ())
-
-
-def test_enrolment_outlasts_a_reboot_even_when_it_is_damaged(files: StateFiles) -> None:
-    assert not files.is_enrolled()
-    assert files.enrol("a") == ""
-    next_boot = StateFiles("/nonexistent", files.var_directory)
-    assert next_boot.is_enrolled()
-    (Path(files.var_directory) / "enrolled").write_bytes(b"\x00")
-    assert next_boot.is_enrolled()
 
 
 def test_maintenance_outlasts_a_reboot_until_it_is_ended(files: StateFiles) -> None:

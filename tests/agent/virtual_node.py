@@ -116,7 +116,6 @@ class VirtualHost:
     maintenance: Maintenance | None = None
     stopping: bool = False
     powering_off: bool = False
-    enrolled_before: bool = True
     watchdog: WatchdogArmed | None = None
     acts: list[str] = field(default_factory=list)
     flights: list[Flight] = field(default_factory=list)
@@ -148,7 +147,6 @@ class VirtualHost:
             maintenance=self.maintenance,
             stopping=self.stopping,
             powering_off=self.powering_off,
-            enrolled_before=self.enrolled_before,
         )
 
     def rosters(self) -> Mapping[int, tuple[str, ...]]:
@@ -231,7 +229,7 @@ class VirtualHost:
         self.acts.append("open the gate")
         assert self._seen
         if self._shown is None:
-            assert not self.api.backup and not self.enrolled_before
+            assert not self.api.backup
         else:
             record = self._shown.agent
             assert isinstance(record, (Armed, Withdrawn)) and record.boot == BOOT, f"the gate opens over {record}"

@@ -7,7 +7,7 @@ import signal
 from tests.harness.bed.host import Host
 from tests.harness.eventually import eventually
 from tests.scenarios.faults import dies_by_the_bound, isolate, status
-from tests.scenarios.stage import LONG_SECONDS, SELF_TIMEOUT_SECONDS, WATCHDOG_SECONDS, Stage, outlive, says
+from tests.scenarios.stage import LONG_SECONDS, WATCHDOG_SECONDS, Stage, outlive, says
 
 VAR = "/var/lib/pp-hostd"
 EXIT_USER_ERROR = 2
@@ -66,15 +66,11 @@ def is_troubled(host: Host, words: str) -> bool:
     return any(words in trouble for trouble in status(host)["troubles"])
 
 
-def test_a_disk_that_hangs_delays_an_order_or_an_enrolment_and_no_judgement(stage: Stage) -> None:
+def test_a_disk_that_hangs_delays_an_order_and_no_judgement(stage: Stage) -> None:
     host, *_ = stage.hosts(3)
     stage.alter(host)
-    host.run("mkfifo", f"{VAR}/maintenance.new", f"{VAR}/enrolled.new")  # to open one is to wait for ever
+    host.run("mkfifo", f"{VAR}/maintenance.new")  # to open it is to wait for ever
     refused = host.run(*ORDER, check=False)
     assert refused.returncode == EXIT_USER_ERROR
     assert "the order can't be kept: the disk did not take it within" in refused.stderr
-    host.run("rm", f"{VAR}/enrolled")
-    stage.configure(host, {"agent.self_timeout_seconds": SELF_TIMEOUT_SECONDS + 1})
-    host.signal_agent(signal.SIGHUP)
-    says(host, "remembering the enrolment: the disk did not take it within")
     outlive([host], 0)
