@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pp_hostd.kube.resources import LEASES, NODES
+from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, NODES
 from pp_hostd.leader.plan.valves import LEAST_RESETS_PER_HOUR, most_of
 from pp_hostd.model.condemnation import Condemnation, Condemned, last_id
-from pp_hostd.model.keys import EXTERNAL_REMEDIATION, NAMESPACE, OUT_OF_SERVICE, is_ours
+from pp_hostd.model.keys import EXTERNAL_REMEDIATION, NAMESPACE, OUT_OF_SERVICE, backup_name, is_ours
 from pp_hostd.model.lease import LEASE, Lease, parse_lease
 from pp_hostd.model.machine import Machine, parse_machine
 from pp_hostd.model.memory import Decision
@@ -179,7 +179,9 @@ class Invariants:
     def _host_at_the_end(self, name: str, host: Host) -> None:
         world = self._world
         if not world.api.exists(NODES, "", name):
-            raise Violation("progress", f"Node {name} is missing")
+            if not self._registers(name, host):
+                raise Violation("progress", f"Node {name} is missing")
+            return
         node = world.api.found(parse_node, NODES, "", name)
         assert isinstance(node, Node), node
         if _lasting(world.api.found(as_it_is, NODES, "", name)) != self._before[name]:
@@ -200,6 +202,13 @@ class Invariants:
             raise Violation("progress", f"remediation of {name} is requested, and nothing is done about it")
         if not asked and not self._boots(host) and not host.runs_workloads and not world.agent_says(name):
             raise Violation("progress", f"{name} is well, and runs nothing")
+
+    def _registers(self, name: str, host: Host) -> bool:
+        """Whether its kubelet would create its Node: nothing holds it, and no leader has a backup any more, since the
+        Machine was deleted while the Node was gone. The kubelets of this simulator create none."""
+        kept = self._world.api.exists(CONFIG_MAPS, NAMESPACE, backup_name(name))
+        free = self._boots(host) or host.runs_workloads or not host.held
+        return name in self._world.api.machine_deleted_at and not kept and free
 
     def _boots(self, host: Host) -> bool:
         """Whether it is about to be up: its kubelet has not looked yet, or a shutdown hangs that nothing guards."""
