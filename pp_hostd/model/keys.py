@@ -28,6 +28,8 @@ value counts."""
 # On the BareMetalHost.
 REBOOT = "reboot.metal3.io"
 """A host with any `reboot.metal3.io/<suffix>` is kept off until the last of them is gone."""
+BOOTING = PREFIX + "booting"
+"""The power-off request that the leader took back last, while it waits until the host of a kept Node is back."""
 PAUSED_HOST = "baremetalhost.metal3.io/paused"
 DETACHED_HOST = "baremetalhost.metal3.io/detached"
 

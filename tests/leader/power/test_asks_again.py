@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pp_hostd.leader.remedies.power_cycle.steps import SwitchOff, SwitchOn
@@ -9,8 +11,8 @@ from pp_hostd.leader.steps.machines import Clear, DeleteMachine
 from pp_hostd.leader.steps.nodes import DeleteNode, DropBackup, Recreate, StoreBackup
 from pp_hostd.leader.steps.workloads import FreeWorkloads
 from pp_hostd.model.condemnation import NotRequested
-from pp_hostd.model.keys import BACKUP_KEY, backup_name
-from tests.leader.power.powered import HOST, PoweredWorld
+from pp_hostd.model.keys import BACKUP_KEY, BOOTING, backup_name
+from tests.leader.power.powered import HOST, SETTINGS, PoweredWorld
 
 
 class AskedAgain(PoweredWorld):
@@ -123,3 +125,85 @@ def test_a_backup_that_arrives_when_its_power_cycle_is_over_keeps_no_request_fro
     world.request()
     world.run(lambda: world.boot == 3 and world.is_well() and not world.driver.next_actions)
     assert world.restored()
+
+
+# A Node that is kept: it says until its kubelet has started what the boot before said.
+
+
+class Kept(AskedAgain):
+    """Power that reads off ends the wait for peers that never acknowledge, and the strategy keeps the Node."""
+
+    def __init__(self) -> None:
+        super().__init__(replace(SETTINGS, leader=replace(SETTINGS.leader, strategy="resources")))
+        self.with_settings(fallback=True)
+        self.annotate_machine(self.machine_key, **{"pp-hostd.io/flow": "poison-pill"})
+        for peer in self.peers.values():
+            peer.reachable = False
+        self._reports("boot-1")
+        self._becomes_ready()
+
+    def _reports(self, boot: str) -> None:
+        self.api.patch("nodes", HOST, {"status": {"nodeInfo": {"bootID": boot}}})
+
+    def _starts(self) -> None:
+        super()._starts()
+        if self.running:
+            self._reports(f"boot-{self.boot}")
+
+    def is_awaited(self) -> bool:
+        return BOOTING in self.api.get("hosts", "metal/x")["metadata"]["annotations"]
+
+    def is_over(self) -> bool:
+        return self.is_well() and not self.is_awaited() and not self.driver.next_actions
+
+
+def test_a_request_that_is_made_while_the_host_of_a_kept_node_boots_begins_no_second_power_cycle() -> None:
+    world = Kept()
+    world.request()
+    world.run(lambda: world.is_awaited() and world.host.powered_on is True, seconds=2000)
+    world.a_term("a")  # whose leader has seen nothing of this
+    world.request()
+    world.spend(100)
+    assert not world.running and "begins no second power cycle" in world.next_action(HOST)
+    world.run(world.is_over, seconds=2000)
+    assert world.uncondemned()
+    assert len(world.steps(SwitchOff)) == 1 and not world.steps(DeleteNode, DeleteMachine)
+
+
+def test_the_host_of_a_kept_node_is_forgotten_once_it_is_back_though_nobody_requests_it() -> None:
+    world = Kept()
+    world.request()
+    world.run(world.is_over, seconds=2000)
+    world.annotate_machine(world.machine_key, **{"pp-hostd.io/flow": None})
+    world.a_power_cycle()
+    assert len(world.steps(SwitchOff)) == 2
+
+
+@pytest.mark.parametrize("owned", [True, False])
+def test_the_host_of_a_kept_node_that_does_not_come_back_is_given_up_in_time(owned: bool) -> None:
+    world = Kept()
+    if not owned:
+        world.api.patch("machines", world.machine_key, {"metadata": {"ownerReferences": None}})
+    world.boot_seconds = 10_000
+    world.request()
+    world.run(world.is_awaited, seconds=2000)
+    world.request()
+    given_up = DeleteMachine if owned else SwitchOff
+    before = len(world.steps(given_up))
+    world.run(lambda: len(world.steps(given_up)) > before, seconds=4000)
+    assert world.now >= world.at(SwitchOn) + world.settings.power.on_timeout_seconds
+
+
+def test_the_host_of_a_kept_node_whose_machine_is_gone_is_forgotten() -> None:
+    world = Kept()
+    world.request()
+    world.run(world.is_awaited, seconds=2000)
+    world.api.put("machines", world.machine_key, None)
+    world.run(lambda: not world.is_awaited(), seconds=60)
+
+
+def test_a_mark_that_nobody_can_read_keeps_no_request_from_being_heeded() -> None:
+    world = PoweredWorld()
+    world.annotate_host(BOOTING, "{")
+    world.a_power_cycle()
+    assert len(world.steps(SwitchOff)) == 1

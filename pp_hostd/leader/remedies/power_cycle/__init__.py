@@ -18,6 +18,7 @@ from pp_hostd.leader.remedies.power_cycle.bare_metal_host import (
     HostsSeen,
     LookAtHost,
     PowerRequest,
+    booting_of,
     host_name,
     host_seen,
     is_off,
@@ -90,7 +91,8 @@ class PowerCycle(Remedy):
 
     def has_begun(self, view: View) -> bool:
         others = view.condemned is not None or begun(view.seen) or view.backup_seen is not None
-        return own_backup(view) is not None or (request_of(view) is not None and not others)
+        requested = request_of(view) or booting_of(view)
+        return own_backup(view) is not None or (requested is not None and not others)
 
     def suits(self, view: View) -> bool:
         seen = view.machine_seen

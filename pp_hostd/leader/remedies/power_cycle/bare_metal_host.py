@@ -11,7 +11,7 @@ from pp_hostd.leader.caches import Cache, list_name
 from pp_hostd.leader.plan.view import Target, View
 from pp_hostd.leader.steps.port import Kind, Port, Unwritten, if_there
 from pp_hostd.model.backup import Backup
-from pp_hostd.model.keys import DETACHED_HOST, PAUSED_HOST, REBOOT
+from pp_hostd.model.keys import BOOTING, DETACHED_HOST, PAUSED_HOST, REBOOT
 from pp_hostd.model.machine_details import HostReference
 from pp_hostd.model.observed import Observed
 from pp_hostd.model.record import (
@@ -39,24 +39,28 @@ class PowerRequest:
     """Our own request to keep a host off: for which machine and Node (empty: none), under which id.
 
     It is only ever written onto a version of the host that read on: so a later "off" is another reading than that one.
+    `boot` is empty until the leader takes the request back, and where the Node was deleted; else it is the boot that
+    the Node has reported last.
     """
 
     machine: str
     uid: str
     node: str
     id: int
+    boot: str = ""
 
     def render(self) -> str:
         """The annotation's value: the operator's own fields, and ours, which it ignores."""
         ours = {"machine": self.machine, "uid": self.uid, "node": self.node or None, "id": self.id}
-        return render({"mode": "hard", "force": False, **ours})
+        return render({"mode": "hard", "force": False, **ours, "boot": self.boot or None})
 
 
 @frozen
 class BareMetalHost:
     """`powered_on` is None where the operator has not told. `request` is under our own key, `others` are the other keys
-    that keep it off. `obstacle` says why its reported power proves nothing, `unheeded` why a request would not
-    be heeded, `error` what its operator complains of; each is empty where nothing does."""
+    that keep it off. `booting` is the request that was taken back last, until the host is back. `obstacle` says why its
+    reported power proves nothing, `unheeded` why a request would not be heeded, `error` what its operator complains of;
+    each is empty where nothing does."""
 
     namespace: str
     name: str
@@ -67,6 +71,7 @@ class BareMetalHost:
     external: bool
     consumer: str
     request: PowerRequest | Unreadable | None
+    booting: PowerRequest | Unreadable | None
     others: tuple[str, ...]
     obstacle: str
     unheeded: str
@@ -119,6 +124,7 @@ def _host(host: Fields, own_key: str) -> BareMetalHost:
         external=external,
         consumer=_consumer(spec.section("consumerRef")),
         request=parse_request(annotations.anything(own_key)) if own_key in annotations else None,
+        booting=parse_request(annotations.anything(BOOTING)) if BOOTING in annotations else None,
         others=tuple(sorted(_reboots(annotations, own_key))),
         obstacle=_obstacle(metadata, spec),
         unheeded=_unheeded(status),
@@ -133,7 +139,8 @@ def parse_request(text: object) -> PowerRequest | Unreadable:
 
 def _request(fields: Fields) -> PowerRequest:
     node = fields.text("node", NAME) if "node" in fields else ""
-    return PowerRequest(fields.text("machine", MACHINE), fields.text("uid", OPAQUE), node, fields.count("id"))
+    boot = fields.text("boot", OPAQUE) if "boot" in fields else ""
+    return PowerRequest(fields.text("machine", MACHINE), fields.text("uid", OPAQUE), node, fields.count("id"), boot)
 
 
 def _reboots(annotations: Fields, own_key: str) -> Iterator[str]:
@@ -184,8 +191,8 @@ HOST = Kind("BareMetalHost")
 
 @frozen
 class HostsSeen:
-    """The BareMetalHosts by namespace/name. `names` finds one by its uid; `held` are those with a request under our
-    own key. `late` says why they are not seen as they are now; empty if they are."""
+    """The BareMetalHosts by namespace/name. `names` finds one by its uid; `held` are those with a request of ours,
+    one that was taken back included. `late` says why they are not seen as they are now; empty if they are."""
 
     seen: Mapping[str, BareMetalHost] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
@@ -194,7 +201,7 @@ class HostsSeen:
 
 
 class Hosts(Cache[BareMetalHost]):
-    """By namespace/name; `held` are those with a request under our key, `names` finds one by its uid.
+    """By namespace/name; `held` are those with a request of ours, `names` finds one by its uid.
 
     `_off` are the versions, by uid, in which hosts are certainly off. Where a list shows the same version again,
     nothing was written meanwhile, whatever the watch has missed.
@@ -221,7 +228,7 @@ class Hosts(Cache[BareMetalHost]):
         if found is not None:
             found = replace(found, seen_off=self._is_off(before, found))
             self.seen[name], self.names[found.uid] = found, name
-        list_name(self.held, name, found is not None and found.request is not None)
+        list_name(self.held, name, found is not None and (found.request or found.booting) is not None)
 
     def _is_off(self, before: BareMetalHost | None, found: BareMetalHost) -> bool:
         unchanged = self._off.get(found.uid) == found.resource_version
@@ -246,10 +253,20 @@ def host_seen(view: View) -> BareMetalHost | None:
 
 def request_of(view: View) -> PowerRequest | None:
     """Our request that keeps its host off, if there is one for this very machine, or for one that is gone."""
-    host, machine = host_seen(view), view.machine
-    found = None if host is None else host.request
-    ours = isinstance(found, PowerRequest) and (machine is None or machine.uid == found.uid)
-    return found if isinstance(found, PowerRequest) and ours else None
+    host = host_seen(view)
+    return None if host is None else _ours(view, host.request)
+
+
+def booting_of(view: View) -> PowerRequest | None:
+    """Our request for this very machine that was taken back. Its Node was kept, and its host is not back yet."""
+    host = host_seen(view)
+    return None if host is None or host.request is not None else _ours(view, host.booting)
+
+
+def _ours(view: View, found: PowerRequest | Unreadable | None) -> PowerRequest | None:
+    machine = view.machine
+    same = isinstance(found, PowerRequest) and (machine is None or machine.uid == found.uid)
+    return found if isinstance(found, PowerRequest) and same else None
 
 
 def is_off(view: View) -> bool:
@@ -279,14 +296,14 @@ class LookAtHost:
 
 
 def left_behind(observed: Observed, known: Iterable[Target]) -> Iterator[Target]:
-    """Yields the hosts that our request keeps off, and that nothing else leads to: nobody requests the machine any
-    more, or the machine is gone. No host may stay off, whichever leader has switched it off."""
+    """Yields the hosts that our request keeps off, or has kept off, and that nothing else leads to: nobody requests the
+    machine any more, or the machine is gone. No host may stay off, whichever leader has switched it off."""
     hosts = observed.part(HostsSeen)
     if not hosts.held:
         return
     found = {_host_of(observed, target.machine) for target in known}
     for name in hosts.held:
-        request = hosts.seen[name].request
+        request = hosts.seen[name].request or hosts.seen[name].booting
         if name in found or not isinstance(request, PowerRequest):
             continue
         seen = observed.machines.get(request.machine)

@@ -18,13 +18,14 @@ from pp_hostd.leader.remedies.power_cycle.bare_metal_host import (
     BareMetalHost,
     HostsSeen,
     PowerRequest,
+    booting_of,
     host_seen,
     is_off,
     request_of,
 )
 from pp_hostd.leader.remedies.power_cycle.steps import SwitchOff, SwitchOn
 from pp_hostd.leader.remedies.power_cycle.table import Action, Situation, action
-from pp_hostd.leader.remedies.power_cycle.trouble import host_trouble, rival, unfit, without_host
+from pp_hostd.leader.remedies.power_cycle.trouble import host_trouble, kept_off_by_others, rival, unfit, without_host
 from pp_hostd.leader.steps.machines import Clear, DeleteMachine, Inspect
 from pp_hostd.leader.steps.nodes import Complete, DropBackup, Recreate, StoreBackup
 from pp_hostd.leader.steps.workloads import Freeing, FreeWorkloads
@@ -79,7 +80,7 @@ def _asks(view: View) -> bool:
     request = request_of(view)
     if request is not None:  # its id is on the machine once that request was taken off
         return last_id(machine.condemnation) < request.id
-    return not _is_deleted(view) or _is_over(view, machine)
+    return not booting_of(view) and (not _is_deleted(view) or _is_over(view, machine))
 
 
 def _is_over(view: View, machine: Machine) -> bool:
@@ -103,7 +104,8 @@ def awaited(view: View) -> str:
         return "" if host.powered_on is False else OFF
     if view.memory.awaited == OFF and view.memory.failures and _asks(view):
         return OFF  # it can't even be requested
-    if host is None or not _is_deleted(view) or _is_back(view, host) or _kept_off_by_others(host):
+    begun = _is_deleted(view) or booting_of(view) is not None
+    if host is None or not begun or _is_back(view, host) or kept_off_by_others(host):
         return ""
     return ON
 
@@ -114,17 +116,16 @@ def own_backup(view: View) -> Backup | None:
     return stored if isinstance(stored, Backup) and stored.host else None
 
 
-def _kept_off_by_others(host: BareMetalHost) -> str:
-    """Returns why others keep the host off, while no time counts against the host; empty if they do not."""
-    if host.powered_on is True or (host.online and not host.others):
-        return ""
-    return f"it is kept off by {', '.join(host.others)}" if host.others else "it is meant to be off (spec.online)"
-
-
 def _is_back(view: View, host: BareMetalHost) -> bool:
-    """Whether it is on, and its Node Ready. Of the Node that was deleted nobody knows more, so a kubelet of this boot
-    has said so."""
-    return view.seen is not None and view.seen.ready and host.powered_on is True
+    """Whether it is on, and its Node Ready."""
+    return _has_node(view) and view.seen is not None and view.seen.ready and host.powered_on is True
+
+
+def _has_node(view: View) -> bool:
+    """Whether a kubelet of this boot can have said all that its Node says. Of a Node that was deleted nobody knows
+    more; on one that was kept another boot stands then."""
+    seen, booting = view.seen, booting_of(view)
+    return seen is not None and (booting is None or seen.node.boot != booting.boot)
 
 
 # Off.
@@ -291,46 +292,50 @@ def _recreated(view: View) -> NextAction | None:
 
 
 def switched_on(view: View, host: BareMetalHost, why: str) -> NextAction:
-    step = SwitchOn(host.machine_key, host.uid, host.resource_version)
+    boot, request = view.seen.node.boot if view.seen is not None and is_off(view) else "", request_of(view)
+    booting = replace(request, boot=boot) if boot and request is not None else None
+    step = SwitchOn(host.machine_key, host.uid, host.resource_version, booting=booting)
     return view.does(Stage.SWITCHING_ON, step, f"{why} ({host.machine_key})")
 
 
 def _coming_back(view: View, host: BareMetalHost, valves: Valves) -> NextAction | None:
-    """Nothing keeps it off any more; if its Node was deleted, that and the host are waited for."""
-    machine, backup = view.machine, own_backup(view)
-    if backup is None:
+    """Nothing keeps it off any more; the host, and its Node if that was deleted, are waited for."""
+    machine, backup, booting = view.machine, own_backup(view), booting_of(view)
+    begun = backup or booting
+    if begun is None:
         return None
-    if _is_gone(view):
-        return _drop(view, "its Machine was deleted")
-    if not _is_deleted(view):
+    if _is_gone(view) or (backup is None and machine is None):
+        return _over(view, host, "its Machine was deleted")
+    if backup is not None and not _is_deleted(view):
         return _drop(view, "its Node was not deleted")
     if not _is_back(view, host):
         return _recreated(view) or _awaited_back(view, host, valves)
     told = "its host is on, and its Node is Ready"
-    if machine is not None and not _is_over(view, machine):
+    if machine is not None and last_id(machine.condemnation) <= begun.id:
         # Above the id of a backup, too, that a leader which is long gone may yet store.
-        over = view.term.draw.id_above_all(max(last_id(machine.condemnation), backup.id))
+        over = view.term.draw.id_above_all(begun.id)
         step = Clear(view.machine_key, machine.uid, machine.resource_version, over)
         return view.does(Stage.CLEARING, step, f"{told}; this power cycle and all requests for it are over")
-    return _drop(view, told)
+    return _over(view, host, told)
 
 
 def _awaited_back(view: View, host: BareMetalHost, valves: Valves) -> NextAction | None:
     seconds, lacks = view.settings.power.on_timeout_seconds, _lacks(view, host)
     due_at, error = view.memory.awaited_at + seconds, f"; its operator says: {host.error}" if host.error else ""
-    others, machine = _kept_off_by_others(host), view.machine
+    others, machine = kept_off_by_others(host), view.machine
     asked = machine is not None and isinstance(machine.condemnation, Requested)
     if others:
         return view.refuses(f"waiting until BareMetalHost {host.machine_key} is on, and {others}")
     if lacks == _READY and not asked and view.is_claimed:
-        return _drop(view, "its host and its Node are back, and its remediation object waits until the Node is Ready")
+        told = "its host and its Node are back, and its remediation object waits until the Node is Ready"
+        return _over(view, host, told)
     if view.now < due_at:
         meanwhile = "; a request in the meantime begins no second power cycle" if asked else ""
         told = f"waiting until BareMetalHost {host.machine_key} is {lacks}{error}{meanwhile}"
         return view.waits(Stage.SWITCHING_ON, told, due_at)
     told = f"BareMetalHost {host.machine_key} is not {lacks}, {seconds:g} s after it could have been{error}"
     if lacks == _READY and not asked:
-        return _drop(view, told)
+        return _over(view, host, told)
     kept = _kept(view, host)
     if machine is not None and not kept:
         step = DeleteMachine(machine.machine_key, machine.uid, machine.resource_version)
@@ -343,7 +348,7 @@ def _awaited_back(view: View, host: BareMetalHost, valves: Valves) -> NextAction
 def _lacks(view: View, host: BareMetalHost) -> str:
     if host.powered_on is not True:
         return "on"
-    return "back as a Node" if view.seen is None else _READY
+    return _READY if _has_node(view) else "back as a Node"
 
 
 def _kept(view: View, host: BareMetalHost) -> str:
@@ -360,6 +365,13 @@ def _kept(view: View, host: BareMetalHost) -> str:
 def _is_gone(view: View) -> bool:
     """Whether the Machine was deleted, as far as it is known which one it was."""
     return view.machine is None and view.machine_key != ""
+
+
+def _over(view: View, host: BareMetalHost, sentence: str) -> NextAction | None:
+    """Forgets the power cycle."""
+    if own_backup(view) is not None:
+        return _drop(view, sentence)
+    return switched_on(view, host, f"{sentence}; this power cycle is over")
 
 
 def _drop(view: View, sentence: str) -> NextAction | None:

@@ -92,3 +92,10 @@ def _claimants(view: View, host: BareMetalHost) -> set[str]:
 
 def _names(reference: object, host: BareMetalHost) -> bool:
     return isinstance(reference, HostReference) and reference.uid in ("", host.uid)
+
+
+def kept_off_by_others(host: BareMetalHost) -> str:
+    """Returns why others keep the host off, while no time counts against the host; empty if they do not."""
+    if host.powered_on is True or (host.online and not host.others):
+        return ""
+    return f"it is kept off by {', '.join(host.others)}" if host.others else "it is meant to be off (spec.online)"
