@@ -158,6 +158,9 @@ def _not_to_be_armed(
         return _too_few(settings, host_context.electorate.n), Opens.WHEN_PROVEN
     if host_context.electorate is not None and commitments.watchdog is not None:
         return f"Node {host_context.node} is no longer in the roster", Opens.NEVER
+    if host_context.electorate is not None and commitments.gate is Gate.CLOSED:
+        # The leader lists no Node without an address, and a recreated one has none before its kubelet runs.
+        return _enrolment_trouble(host_context), Opens.WHEN_PROVEN
     return "", Opens.NEVER
 
 

@@ -26,12 +26,13 @@ LOOK_SECONDS = 5.0
 PROBE_SECONDS = 3.0
 LIES = 0.02
 """So often in a round of probes somebody suspects a host without a reason."""
+STARTUP_SECONDS = 120
 SPEC: Json = {
     "selector": {},
     "unhealthyConditions": [{"type": "Ready", "status": "Unknown", "timeout": "20s"}],
     "unreachableSeconds": 2,
     "maxUnhealthy": "100%",
-    "nodeStartupTimeout": "2m",
+    "nodeStartupTimeout": f"{STARTUP_SECONDS}s",
 }
 
 

@@ -15,6 +15,7 @@ from pp_hostd.model.node import Node, parse_node
 from pp_hostd.model.record import Unreadable
 from pp_hostd.sim.api import SERVERS, Json, as_it_is
 from pp_hostd.sim.attacks import LIED_ID
+from pp_hostd.sim.health import STARTUP_SECONDS
 from pp_hostd.sim.host import LOOK_SECONDS, MAX_DRIFT, MOST_BOOT_SECONDS, Host
 from pp_hostd.sim.truth import A_MOMENT
 from pp_hostd.sim.world import World
@@ -100,11 +101,14 @@ class Invariants:
 
     def _switched_off(self, node: str, request: str) -> None:
         """Rule 16: what is requested while a host is off, or boots, begins no second power cycle, unless its Machine
-        was deleted since: that ends all that was done for it. Remediation objects retry after their own timeout."""
+        was deleted since: that ends all that was done for it. Remediation objects retry after their own timeout, and
+        our health checks request again after nodeStartupTimeout."""
         before, freed_at = self._cycled.pop(node, (request, 0.0))
         self._off_for[node] = request
+        checked = self._world.api.cluster.health_checks and self._world.time.now >= freed_at + STARTUP_SECONDS
         if (
             self._world.people.health_check is None
+            and not checked
             and before != request
             and self._world.api.machine_deleted_at.get(node, 0.0) < freed_at
         ):

@@ -135,7 +135,7 @@ WAITS: list[tuple[str, HostContext, BootCommitments, Memory, str]] = [
     (
         "Node a is not in the roster",
         replace(GROUND, electorate=electorate("b", "c")),
-        UNARMED,
+        replace(UNARMED, gate=Gate.OPEN, stored=Withdrawn(BOOT)),
         MEMORY,
         "enrol it with: pp-leader enroll a",
     ),

@@ -203,7 +203,6 @@ def test_condemned_while_unarmed_it_waits() -> None:
     [
         (HostContext(HOST, None, "it can't be read", MACHINE), "it can't be read"),
         (HostContext(HOST, None, machine=MACHINE), "there is no roster yet"),
-        (HostContext(HOST, electorate(1, "a", "b"), machine=MACHINE), "enroll host"),
         (HostContext(HOST, electorate(1)), "its machine has not been read yet"),
         (replace(GROUND, machine=replace(MACHINE, uid="another")), "uid another"),
         (replace(GROUND, machine=replace(MACHINE, name="another")), "ns/another"),
@@ -213,14 +212,17 @@ def test_condemned_while_unarmed_it_waits() -> None:
 def test_roster_and_machine_must_agree_about_this_host(host_context: HostContext, sentence: str) -> None:
     for watchdog in (None, WATCHDOG):
         found = step(booted(node(record=CLOSED), watchdog=watchdog), host_context=host_context)
-        if (
-            watchdog is not None
-            and host_context.electorate is not None
-            and host_context.electorate.member(HOST) is None
-        ):
-            assert found == Disarm()  # no longer in the roster
-            continue
         assert isinstance(found, Wait) and sentence in found.reason
+
+
+def test_a_host_that_is_not_in_the_roster_is_not_armed_and_its_gate_opens() -> None:
+    left = HostContext(HOST, electorate(1, "a", "b"), machine=MACHINE)
+    assert step(booted(node(record=CLOSED), watchdog=WATCHDOG), host_context=left) == Disarm()
+    found = booted(node(record=CLOSED))
+    assert step(found, Memory(), host_context=left) == ReadMachine()
+    assert isinstance(step(found, replace(PROVEN, condemned_id=7), host_context=left), Wait)
+    assert step(found, host_context=left) == Store(Withdrawn(BOOT), node(record=CLOSED))
+    assert isinstance(step(booted(node(record=Withdrawn(BOOT))), host_context=left), OpenGate)
 
 
 @pytest.mark.parametrize("gate", [Gate.OPEN, Gate.ABSENT])
