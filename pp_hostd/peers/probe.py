@@ -11,6 +11,7 @@ import errno
 import os
 import socket
 import struct
+from functools import lru_cache
 from typing import Callable
 
 from pp_hostd.frozen import frozen
@@ -20,6 +21,7 @@ from pp_hostd.model.reachability import ATTEMPT_GAP_SECONDS, ATTEMPT_SECONDS, AT
 
 _REFUSED = (errno.ECONNREFUSED, errno.ECONNRESET)
 _RESET_WHEN_CLOSED = struct.pack("ii", 1, 0)
+_is_literal = lru_cache(maxsize=8)(is_address)  # an agent probes the same few hosts as long as it lives
 _SILENT = (errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN, errno.ENONET)
 
 
@@ -65,7 +67,7 @@ class Attempt:
         self._ended, self.is_over = ended, False
         self._sock: socket.socket | None = None
         self._timer: asyncio.TimerHandle | None = None
-        if not is_address(address):  # a name would be looked up, without a deadline
+        if not _is_literal(address):  # a name would be looked up, without a deadline
             self._end(Probed(Contact.UNTRIED, f"{address!a} is not an address"))
             return
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -81,14 +83,15 @@ class Attempt:
             return
         loop, unanswered = asyncio.get_running_loop(), Probed(Contact.SILENT, "nobody answered in time")
         self._timer = loop.call_later(deadline_seconds, self._end, unanswered)
-        loop.add_writer(sock, lambda: self._answered(sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)))
+        # By number: asyncio would render a socket object, which takes four system calls, only to miss it in a table.
+        loop.add_writer(sock.fileno(), lambda: self._answered(sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)))
 
     def cancel(self) -> None:
         self.is_over = True
         if self._timer is not None:
             self._timer.cancel()
         if self._sock is not None and self._sock.fileno() >= 0:
-            asyncio.get_running_loop().remove_writer(self._sock)
+            asyncio.get_running_loop().remove_writer(self._sock.fileno())
             self._sock.close()
 
     def _answered(self, number: int) -> None:
