@@ -58,7 +58,7 @@ def condemned(condemnation: Condemnation | Unreadable) -> Host:
     return host(machine=replace(MACHINE, condemnation=condemnation))
 
 
-METAL = BareMetalHost("metal", "m", "host-uid", "3", True, True, False, "", None, (), "", "", "")
+METAL = BareMetalHost("metal", "m", "host-uid", "3", True, True, False, "", None, None, (), "", "", "")
 OWN = Machine("default", "w", "uid-1", "5", NotRequested(0), "w")
 STANDS_ON = MachineDetails(HostReference("metal/m", "host-uid"))
 

@@ -151,7 +151,7 @@ class Kept(AskedAgain):
             self._reports(f"boot-{self.boot}")
 
     def is_awaited(self) -> bool:
-        return BOOTING in self.api.get("hosts", "metal/x")["metadata"]["annotations"]
+        return self.host.booting is not None
 
     def is_over(self) -> bool:
         return self.is_well() and not self.is_awaited() and not self.driver.next_actions
