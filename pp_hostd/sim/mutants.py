@@ -338,7 +338,7 @@ MUTANTS_OF_POWER = (
         "requested again",
         (
             "leader.remedies.power_cycle.plan:_asks",
-            "not booting_of(view) and (not _is_deleted(view) or _is_over(view, machine))",
+            "return not booting_of(view) and (not _is_deleted(view) or _is_over(view, machine))",
             "return True",
         ),
     ),
