@@ -161,6 +161,7 @@ def test_explain_tells_what_the_checks_think_of_a_node(any_desk: Desk) -> None:
     reports(any_desk, "worker-1", "Unknown", seconds=100)
     prose = any_desk.run("explain", "worker-1", "--machines", "node").prose
     assert "NodeHealthCheck workers takes it for unhealthy: it has had Ready=Unknown for more than 60 s." in prose
+    assert "It requests its remediation." in prose
 
 
 def test_where_the_kind_is_not_defined_it_says_the_same_as_without_a_check() -> None:

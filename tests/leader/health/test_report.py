@@ -15,10 +15,21 @@ from pp_hostd.leader.requests.health_checks.definitions import default_check
 from pp_hostd.leader.requests.health_checks.facts import NodeFacts, parse_node_facts
 from pp_hostd.leader.requests.health_checks.report import Report, reports
 from pp_hostd.model.backup import Backup
-from pp_hostd.model.keys import PAUSED_NODE, RECREATED
+from pp_hostd.model.condemnation import Condemnation, NotRequested, Requested
+from pp_hostd.model.keys import PAUSED_MACHINE, PAUSED_NODE, RECREATED
+from pp_hostd.model.machine import Machine
+from pp_hostd.model.machine_details import Claim, MachineDetails
 from pp_hostd.model.moment import render_moment
-from pp_hostd.model.observed import BackupSeen, Observed
+from pp_hostd.model.node import Node
+from pp_hostd.model.observed import BackupSeen, MachineSeen, NodeSeen, Observed
 
+NOT_REQUESTED = NotRequested(0)
+TEMPLATE = {
+    "apiVersion": "pp-hostd.io/v1",
+    "kind": "PoisonPillRemediationTemplate",
+    "namespace": "pp-hostd",
+    "name": "t",
+}
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=timezone.utc)
 
 
@@ -42,9 +53,19 @@ def node(
     return found
 
 
-def observed(nodes: list[NodeFacts], *checks: HealthCheck, **more: Any) -> Observed:
-    seen = HealthSeen({each.name: each for each in checks}, {each.name: each for each in nodes})
+def observed(facts: list[NodeFacts], *checks: HealthCheck, **more: Any) -> Observed:
+    seen = HealthSeen({each.name: each for each in checks}, {each.name: each for each in facts})
     return Observed(parts={HealthSeen: seen}, **more)
+
+
+def beside(
+    condemnation: Condemnation = NOT_REQUESTED, freed: int | None = None, **details: Any
+) -> dict[str, dict[str, Any]]:
+    """The Node w and its machine, as the leader sees them."""
+    found = Node("w", "uid-1", "5", "192.0.2.1", None, None, tainted=False, unschedulable=False)
+    machine = Machine("default", "w", "uid-1", "5", condemnation, "w")
+    seen = MachineSeen(machine, 1, host=MachineDetails(**details))
+    return {"nodes": {"w": NodeSeen(found, "default/w", freed=freed)}, "machines": {"default/w": seen}}
 
 
 WELL = [node(f"well-{number}") for number in range(4)]
@@ -66,9 +87,33 @@ CASES: dict[str, tuple[Observed, str]] = {
         "takes it for pending for as long as its host has not come back since it was remediated.",
     ),
     "unhealthy": (
-        observed([*WELL, node("w", "Unknown", 61)], check()),
+        observed([*WELL, node("w", "Unknown", 61)], check(), **beside()),
         "NodeHealthCheck workers takes it for unhealthy: it has had Ready=Unknown for more than 60 s. "
         "It requests its remediation.",
+    ),
+    "unhealthy, and remediated by objects": (
+        observed([*WELL, node("w", "Unknown", 61)], check(remediationTemplate=TEMPLATE)),
+        "It requests its remediation.",
+    ),
+    "unhealthy, and requested": (
+        observed([*WELL, node("w", "Unknown", 61)], check(), **beside(Requested(0))),
+        "It requests nothing: it is requested already.",
+    ),
+    "unhealthy since its last remediation": (
+        observed([*WELL, node("w", "Unknown", 61)], check(), **beside(claim=Claim("NodeHealthCheck workers", "u"))),
+        "It requests nothing: its last remediation is over, and its host still has time to come back.",
+    ),
+    "unhealthy, and freed": (
+        observed([*WELL, node("w", "Unknown", 61)], check(), **beside(freed=7)),
+        "It requests nothing: its workloads are released already, and its host is not back.",
+    ),
+    "unhealthy, and its machine is left alone": (
+        observed([*WELL, node("w", "Unknown", 61)], check(), **beside(paused=PAUSED_MACHINE)),
+        "It requests nothing: cluster.x-k8s.io/paused is on its machine.",
+    ),
+    "unhealthy, and without a machine": (
+        observed([*WELL, node("w", "Unknown", 61)], check(), nodes=beside()["nodes"]),
+        "It requests nothing: its machine is not known.",
     ),
     "unhealthy, as too many are": (
         observed([*WELL[:2], *(node(name, "Unknown", 61) for name in ("a", "b", "w"))], check()),
@@ -81,7 +126,7 @@ CASES: dict[str, tuple[Observed, str]] = {
     ),
     "a Node that is deleted": (
         observed(WELL, check(), backups=GONE),
-        "unhealthy: the leader has deleted its Node, and recreates it.",
+        "unhealthy: the leader has deleted its Node, and recreates it. It requests nothing: it is being remediated.",
     ),
     "a check that can't be read": (
         observed([*WELL, node("w")], check(maxUnhealthy="some")),

@@ -280,18 +280,34 @@ def _steps(
 
 
 def _request(check: HealthCheck, name: str, said: Opinion, observed: Observed) -> RequestRemediation | None:
-    """None if the machine is requested already, or nothing is left on the host that a reset could free."""
-    seen = observed.nodes.get(name)
-    machine_key = None if seen is None else seen.machine_key
-    found = observed.machines.get(machine_key) if isinstance(machine_key, str) else None
-    if seen is None or found is None or seen.away or found.host.paused or _claim(found) is not None:
+    seen, found = observed.nodes.get(name), _machine_of(name, observed)
+    if seen is None or found is None or why_later(name, observed):
         return None
     machine = found.machine
-    if not isinstance(machine.condemnation, NotRequested) or machine.node != name:
-        return None
     claim = Claim(check.key, check.uid, "")
     request = AskFor(machine.machine_key, machine.uid, machine.resource_version, claim)
     return RequestRemediation(check, name, seen.node.uid, request, said.sentence)
+
+
+def why_later(name: str, observed: Observed) -> str:
+    """Why no remediation of this unhealthy Node is requested now; empty if it is."""
+    seen, found = observed.nodes.get(name), _machine_of(name, observed)
+    if seen is None:
+        return "it is being remediated"
+    if found is None or found.machine.node != name:
+        return "its machine is not known"
+    if not isinstance(found.machine.condemnation, NotRequested):
+        return "it is requested already"
+    if seen.away:
+        return "its workloads are released already, and its host is not back"
+    if _claim(found) is not None:
+        return "its last remediation is over, and its host still has time to come back"
+    return f"{found.host.paused} is on its machine" if found.host.paused else ""
+
+
+def _machine_of(name: str, observed: Observed) -> MachineSeen | None:
+    key = observed.nodes[name].machine_key if name in observed.nodes else None
+    return observed.machines.get(key) if isinstance(key, str) else None
 
 
 def _withdrawals(

@@ -15,7 +15,7 @@ from pp_hostd.leader.requests.health_checks.check import (
 )
 from pp_hostd.leader.requests.health_checks.definitions import FULL_NAME
 from pp_hostd.leader.requests.health_checks.judge import Health, Judgement, Opinion
-from pp_hostd.leader.requests.health_checks.plan import DELETED, HealthMemory, Outcome, remembered, summed_up
+from pp_hostd.leader.requests.health_checks.plan import DELETED, HealthMemory, Outcome, remembered, summed_up, why_later
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.observed import Observed
 
@@ -89,7 +89,8 @@ def sentences(observed: Observed, node: str, at: datetime) -> list[str]:
     every = reports(observed, at)
     unreadable = [each for each in every if not isinstance(each.check.rules, Rules)]
     said = [f"{each.check.key} requests nothing: {each.why_not}." for each in unreadable]
-    said += [_sentence(each, node, at) for each in every if node in (*each.judgement.selected, *each.outcome.missing)]
+    selecting = [each for each in every if node in (*each.judgement.selected, *each.outcome.missing)]
+    said += [_sentence(each, node, at, observed) for each in selecting]
     if said:
         return said
     names = ", ".join(each.check.name for each in every)
@@ -97,14 +98,17 @@ def sentences(observed: Observed, node: str, at: datetime) -> list[str]:
     return [f"No NodeHealthCheck selects it, so it is remediated only if somebody else requests that{others}."]
 
 
-def _sentence(report: Report, node: str, at: datetime) -> str:
+def _sentence(report: Report, node: str, at: datetime, observed: Observed) -> str:
     thinks = f"{report.check.key} takes it for"
     pending, unhealthy = report.with_health(Health.PENDING), report.with_health(Health.UNHEALTHY)
     if node in pending:
         return f"{thinks} pending {until(pending[node], at)}."
     if node not in unhealthy:
         return f"{thinks} healthy."
-    then = f"It requests nothing: {report.why_not}" if report.why_not else "It requests its remediation"
+    rules = report.check.rules
+    by_object = isinstance(rules, Rules) and rules.template is not None
+    why_not = report.why_not or ("" if by_object else why_later(node, observed))
+    then = f"It requests nothing: {why_not}" if why_not else "It requests its remediation"
     return f"{thinks} unhealthy: {unhealthy[node].sentence}. {then}."
 
 
