@@ -215,6 +215,16 @@ def test_a_host_whose_node_is_gone_and_no_leaders_to_recreate_passes(new_stage: 
     assert not new.watchdog("open")
 
 
+def test_a_host_that_is_not_enrolled_is_not_held(new_stage: Stage) -> None:
+    host, new = new_stage.bed.hosts.values()
+    new_stage.list_in_roster([host])
+    new_stage.bed.boot(new.name)
+    eventually(new.kubelet_started, "its kubelet may start")
+    says(new, f"the gate is open: Node {new.name} is not in the roster; enrol it with: pp-leader enroll {new.name}")
+    assert not new.watchdog("open")
+    assert new_stage.record(new) == Withdrawn(new.boot_id)
+
+
 def test_the_only_node_is_not_armed_and_its_gate_opens(new_stage: Stage) -> None:
     host, _ = new_stage.bed.hosts.values()
     new_stage.list_in_roster([host])
