@@ -22,6 +22,8 @@ from pp_hostd.model.record import (
     render,
 )
 
+HEALTH_CHECK = "NodeHealthCheck "
+"""Begins the name of who has made a claim, where that is a health check of our own kind."""
 EXTERNALLY_REMEDIATED = "ExternallyRemediated"
 LISTS = (("conditions",), ("v1beta2", "conditions"), ("deprecated", "v1beta1", "conditions"))
 """Where in the status of a Machine conditions are, by the version of its API."""
@@ -76,12 +78,17 @@ class HostReference:
 
 @frozen
 class Claim:
-    """Of a remediation object, by its kind and name and by its uid. `flow` is the remedy that it wants; empty if it
-    leaves that to the machine."""
+    """Of a remediation object or a health check, by its kind and name and by its uid. `flow` is the remedy that it
+    wants; empty if it leaves that to the machine."""
 
     of: str
     uid: str
     flow: str = ""
+
+    @property
+    def is_of_check(self) -> bool:
+        """Whether a NodeHealthCheck has made it, and no remediation object."""
+        return self.of.startswith(HEALTH_CHECK)
 
     def render(self) -> str:
         return render({"of": self.of, "uid": self.uid, "flow": self.flow or None})

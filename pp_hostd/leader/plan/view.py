@@ -167,7 +167,8 @@ class View:
     @property
     def is_claimed(self) -> bool:
         """Whether a remediation object has it remedied, which requests again only after its own timeout."""
-        return self.machine_seen is not None and isinstance(self.machine_seen.host.claim, Claim)
+        claim = None if self.machine_seen is None else self.machine_seen.host.claim
+        return isinstance(claim, Claim) and not claim.is_of_check
 
     def does(self, stage: Stage, step: LeaderStep, sentence: str) -> NextAction:
         """The step, unless one failed just now: then it is tried again in a moment, and the sentence says why."""

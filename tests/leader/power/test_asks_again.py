@@ -7,12 +7,14 @@ from dataclasses import replace
 import pytest
 
 from pp_hostd.leader.remedies.power_cycle.steps import SwitchOff, SwitchOn
+from pp_hostd.leader.requests.health_checks.definitions import default_check
 from pp_hostd.leader.steps.machines import Clear, DeleteMachine
 from pp_hostd.leader.steps.nodes import DeleteNode, DropBackup, Recreate, StoreBackup
 from pp_hostd.leader.steps.workloads import FreeWorkloads
 from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.keys import BACKUP_KEY, BOOTING, backup_name
 from tests.leader.power.powered import HOST, SETTINGS, PoweredWorld
+from tests.leader.virtual_cluster import SINCE
 
 
 class AskedAgain(PoweredWorld):
@@ -52,6 +54,22 @@ def test_a_request_that_is_repeated_until_the_node_is_ready_begins_one_power_cyc
     assert world.boot == 2
     assert len(world.steps(SwitchOff)) == len(world.steps(DropBackup)) == 1
     assert world.restored()
+
+
+def test_a_request_beside_the_claim_of_a_health_check_begins_no_second_power_cycle() -> None:
+    """Somebody else requests the machine that a NodeHealthCheck has had remediated, and for which no object waits."""
+    world = AskedAgain()
+    world.wallclock_ahead_seconds = int(SINCE.timestamp()) - 1000
+    spec = {**default_check()["spec"], "maxUnhealthy": "100%"}
+    world.api.put("nodehealthchecks", "all", {"metadata": {"name": "all", "generation": 1}, "spec": spec})
+    silent = {"type": "Ready", "status": "Unknown", "lastTransitionTime": "2020-01-01T00:00:00Z"}
+    world.api.patch("nodes", HOST, {"status": {"conditions": [silent]}})
+    world.run(lambda: bool(world.steps(SwitchOn)) and world.host.powered_on is True, seconds=2000)
+    world.spend(10)
+    world.request()
+    world.run(lambda: world.running and not any(each.node for each in world.driver.next_actions))
+    assert isinstance(world.condemnation(), NotRequested)
+    assert len(world.steps(SwitchOff)) == len(world.steps(DropBackup)) == 1
 
 
 @pytest.mark.parametrize("after", [DeleteNode, SwitchOn], ids=["before its workloads are free", "while it boots"])

@@ -12,7 +12,7 @@ from pp_hostd.leader.node_memory import NextAction, NodeMemory, Term
 from pp_hostd.leader.requests.health_checks.check import HEALTH_CHECK, HealthChecksCache, HealthSeen
 from pp_hostd.leader.requests.health_checks.definitions import definitions
 from pp_hostd.leader.requests.health_checks.facts import NodeFactsCache
-from pp_hostd.leader.requests.health_checks.plan import health_checks, is_ours
+from pp_hostd.leader.requests.health_checks.plan import health_checks
 from pp_hostd.leader.requests.health_checks.report import sentences
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.model.leader_status import LeaderStatus
@@ -64,7 +64,7 @@ class HealthChecks(Requester):
         return health_checks(settings, observed, term, now)
 
     def has_made(self, claim: Claim) -> bool:
-        return is_ours(claim)
+        return claim.is_of_check
 
     def explained(self, observed: Observed, node: str, at: datetime, leader: LeaderStatus | None) -> list[str]:
         return sentences(observed, node, at)

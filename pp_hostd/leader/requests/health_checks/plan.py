@@ -33,7 +33,7 @@ from pp_hostd.leader.requests.remediation_objects.steps import AskFor
 from pp_hostd.leader.steps.port import LeaderStep
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.condemnation import NotRequested, Requested
-from pp_hostd.model.machine_details import Claim
+from pp_hostd.model.machine_details import HEALTH_CHECK, Claim
 from pp_hostd.model.observed import MachineSeen, Observed, is_early
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.settings import Settings
@@ -48,7 +48,6 @@ DELETED = "the leader has deleted its Node, and recreates it"
 SILENCE_SECONDS = 60.0
 """Kubernetes needs up to 50 s to call a silent Node Unknown. Until then Ready=True may be of the boot before."""
 STILL_SICK = "it has not become healthy since its last remediation was over"
-_OURS = "NodeHealthCheck "
 _ALL = "health checks"
 
 
@@ -169,11 +168,7 @@ def _claimed(health: HealthMemory, observed: Observed) -> frozenset[str]:
 def _claim(seen: MachineSeen | None) -> Claim | None:
     """The claim of a health check; None if there is none."""
     claim = None if seen is None else seen.host.claim
-    return claim if isinstance(claim, Claim) and is_ours(claim) else None
-
-
-def is_ours(claim: Claim) -> bool:
-    return claim.of.startswith(_OURS)
+    return claim if isinstance(claim, Claim) and claim.is_of_check else None
 
 
 def overlapping(judgements: Mapping[str, Judgement]) -> dict[str, tuple[str, ...]]:
@@ -320,7 +315,7 @@ def _withdrawals(
         condemnation = found.machine.condemnation
         if claim is None or not isinstance(condemnation, (Requested, NotRequested)):
             continue
-        check = seen.checks.get(claim.of[len(_OURS) :])
+        check = seen.checks.get(claim.of[len(HEALTH_CHECK) :])
         standing = check is not None and check.uid == claim.uid and _is_sick(health, check, found.machine.node or "")
         by, node = health.rules.get("" if check is None else check.name), found.machine.node or ""
         if isinstance(condemnation, NotRequested):
