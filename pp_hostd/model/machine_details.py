@@ -22,8 +22,8 @@ from pp_hostd.model.record import (
     render,
 )
 
-HEALTH_CHECK = "NodeHealthCheck "
-"""Begins the name of who has made a claim, where that is a health check of our own kind."""
+CHECKS_CLAIM = "NodeHealthCheck "
+"""Begins the `of` of a claim that a NodeHealthCheck has made."""
 EXTERNALLY_REMEDIATED = "ExternallyRemediated"
 LISTS = (("conditions",), ("v1beta2", "conditions"), ("deprecated", "v1beta1", "conditions"))
 """Where in the status of a Machine conditions are, by the version of its API."""
@@ -88,7 +88,7 @@ class Claim:
     @property
     def is_of_check(self) -> bool:
         """Whether a NodeHealthCheck has made it, and no remediation object."""
-        return self.of.startswith(HEALTH_CHECK)
+        return self.of.startswith(CHECKS_CLAIM)
 
     def render(self) -> str:
         return render({"of": self.of, "uid": self.uid, "flow": self.flow or None})

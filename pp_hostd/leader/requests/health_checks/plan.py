@@ -33,7 +33,7 @@ from pp_hostd.leader.requests.remediation_objects.steps import AskFor
 from pp_hostd.leader.steps.port import LeaderStep
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.condemnation import NotRequested, Requested
-from pp_hostd.model.machine_details import HEALTH_CHECK, Claim
+from pp_hostd.model.machine_details import CHECKS_CLAIM, Claim
 from pp_hostd.model.observed import MachineSeen, Observed, is_early
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.settings import Settings
@@ -315,7 +315,7 @@ def _withdrawals(
         condemnation = found.machine.condemnation
         if claim is None or not isinstance(condemnation, (Requested, NotRequested)):
             continue
-        check = seen.checks.get(claim.of[len(HEALTH_CHECK) :])
+        check = seen.checks.get(claim.of[len(CHECKS_CLAIM) :])
         standing = check is not None and check.uid == claim.uid and _is_sick(health, check, found.machine.node or "")
         by, node = health.rules.get("" if check is None else check.name), found.machine.node or ""
         if isinstance(condemnation, NotRequested):
