@@ -13,8 +13,8 @@ from pp_hostd.leader.observe import Observer
 from pp_hostd.leader.remedies.power_cycle.bare_metal_host import PowerRequest
 from pp_hostd.leader.remedies.power_cycle.steps import SwitchOff
 from pp_hostd.leader.requests.remediation_objects.remediation import METAL3, POISON_PILL, Phase
-from pp_hostd.leader.requests.remediation_objects.steps import AskFor, HandToOwner
-from pp_hostd.leader.steps.machines import DeleteMachine, Inspect
+from pp_hostd.leader.requests.remediation_objects.steps import HandToOwner
+from pp_hostd.leader.steps.machines import AskFor, DeleteMachine, Inspect
 from pp_hostd.leader.steps.nodes import DeleteNode
 from pp_hostd.model.keys import CLUSTER_NAME, PAUSED_MACHINE
 from pp_hostd.model.step import Written

@@ -90,7 +90,7 @@ def _add_install(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def _most_unhealthy(text: str) -> str:
-    from pp_hostd.leader.requests.health_checks.limits import parse_limit
+    from pp_hostd.leader.facts.limits import parse_limit
     from pp_hostd.model.record import Refused
 
     try:

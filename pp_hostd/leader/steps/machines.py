@@ -1,4 +1,4 @@
-"""Steps on a machine: the look before anything is done (rule 12), the removal of its request, its deletion."""
+"""Steps on a machine: the look before anything is done (rule 12), its request and the removal of that, its deletion."""
 
 from __future__ import annotations
 
@@ -17,9 +17,16 @@ from pp_hostd.leader.steps.port import (
     if_there,
 )
 from pp_hostd.model.backup import back_up
-from pp_hostd.model.condemnation import Condemned, NotRequested, Requested
+from pp_hostd.model.condemnation import Condemned, NotRequested, Requested, parse_condemnation
+from pp_hostd.model.keys import REQUESTED_BY
 from pp_hostd.model.machine import Machine, parse_machine
-from pp_hostd.model.machine_details import parse_cluster_pause, parse_machine_details, wish_of_cluster, wish_of_machine
+from pp_hostd.model.machine_details import (
+    Claim,
+    parse_cluster_pause,
+    parse_machine_details,
+    wish_of_cluster,
+    wish_of_machine,
+)
 from pp_hostd.model.observed import NodeSeen, parse_node_seen
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.step import Written
@@ -54,6 +61,39 @@ class DeleteMachine:
             self.machine_key,
             self.resource_version,
         )
+
+
+@frozen
+class AskFor:
+    """Request a machine's remedy on behalf of another object, which claims it."""
+
+    machine_key: str
+    uid: str
+    resource_version: str
+    claim: Claim
+
+    async def run(self, port: Port) -> str:
+        found = await port.machines.get(self.machine_key)
+        condemnation = parse_condemnation(found["metadata"])
+        if not isinstance(condemnation, NotRequested):
+            told = f"Machine {self.machine_key} is no longer what it was when this was planned"
+            raise Unwritten(Written.CONFLICT, told)
+        metadata = Requested(condemnation.last_id).render()
+        metadata["annotations"][REQUESTED_BY] = self.claim.render()
+        return await change_machine(port, self.machine_key, {"metadata": metadata}, self.uid, self.resource_version)
+
+
+@frozen
+class DropClaim:
+    """The object that claimed the machine is done with it."""
+
+    machine_key: str
+    uid: str
+    resource_version: str
+
+    async def run(self, port: Port) -> str:
+        patch = {"metadata": {"annotations": {REQUESTED_BY: None}}}
+        return await change_machine(port, self.machine_key, patch, self.uid, self.resource_version)
 
 
 async def change_machine(

@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from pp_hostd.kube.resources import NODE_HEALTH_CHECKS, NODES
+from pp_hostd.leader.facts.limits import parse_limit
 from pp_hostd.leader.requests.health_checks.definitions import default_check, definitions
-from pp_hostd.leader.requests.health_checks.limits import parse_limit
 from tests.contract.objects import sample
 from tests.harness.build import binaries
 from tests.harness.controlplane import OTHERS, RealCluster

@@ -8,7 +8,8 @@ import pytest
 
 from pp_hostd.leader.remedies.power_cycle.steps import SwitchOff
 from pp_hostd.leader.requests.remediation_objects.remediation import KINDS, METAL3, POISON_PILL, Phase, RemediationKind
-from pp_hostd.leader.requests.remediation_objects.steps import AskFor, SetRemediated
+from pp_hostd.leader.requests.remediation_objects.steps import SetRemediated
+from pp_hostd.leader.steps.machines import AskFor
 from tests.leader.external.asked import AskedWorld
 from tests.leader.power.powered import Bmc
 

@@ -11,15 +11,8 @@ from hypothesis import strategies as st
 
 from pp_hostd.leader.remedies.poison_pill.steps import Condemn
 from pp_hostd.leader.requests.remediation_objects.remediation import Phase
-from pp_hostd.leader.requests.remediation_objects.steps import (
-    AskFor,
-    DropClaim,
-    HandToOwner,
-    SetFinalizer,
-    SetPhase,
-    SetRemediated,
-)
-from pp_hostd.leader.steps.machines import DeleteMachine
+from pp_hostd.leader.requests.remediation_objects.steps import HandToOwner, SetFinalizer, SetPhase, SetRemediated
+from pp_hostd.leader.steps.machines import AskFor, DeleteMachine, DropClaim
 from pp_hostd.leader.steps.nodes import DeleteNode
 from pp_hostd.model.keys import FLOW, REQUESTED_BY
 from pp_hostd.model.machine_details import Claim

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from pp_hostd.leader.facts.ages import Ages, Sightings
+from pp_hostd.leader.facts.nodes import NodeFacts, parse_node_facts
 from pp_hostd.leader.requests.health_checks.check import HealthCheck, Rules, parse_health_check
-from pp_hostd.leader.requests.health_checks.facts import NodeFacts, parse_node_facts
-from pp_hostd.leader.requests.health_checks.judge import Ages, Health, Judgement, Opinion, Sightings, judged, opinion
+from pp_hostd.leader.requests.health_checks.judge import Health, Judgement, Opinion, judged, opinion
 from pp_hostd.model.keys import RECREATED, UNREACHABLE
 from pp_hostd.model.moment import render_moment
 

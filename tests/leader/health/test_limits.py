@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pp_hostd.leader.requests.health_checks.limits import Limit, parse_duration, parse_limit, render_duration
+from pp_hostd.leader.facts.limits import Limit, parse_duration, parse_limit, render_duration
 from pp_hostd.model.record import Refused
 
 

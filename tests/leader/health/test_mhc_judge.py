@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from pp_hostd.leader.requests.health_checks.facts import NodeCondition, NodeFacts
-from pp_hostd.leader.requests.health_checks.judge import Ages, Health, Opinion
+from pp_hostd.leader.facts.ages import Ages
+from pp_hostd.leader.facts.nodes import NodeCondition, NodeFacts
+from pp_hostd.leader.requests.health_checks.judge import Health, Opinion
 from pp_hostd.leader.requests.machine_health_checks.conditions import Spelling
 from pp_hostd.leader.requests.machine_health_checks.facts import (
     ClusterFacts,

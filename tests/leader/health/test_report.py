@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from pp_hostd.kube.client import Json
+from pp_hostd.leader.facts.nodes import NodeFacts, parse_node_facts
 from pp_hostd.leader.requests.health_checks import HEALTH_CHECKS
 from pp_hostd.leader.requests.health_checks.check import HealthCheck, HealthSeen, parse_health_check
 from pp_hostd.leader.requests.health_checks.definitions import default_check
-from pp_hostd.leader.requests.health_checks.facts import NodeFacts, parse_node_facts
 from pp_hostd.leader.requests.health_checks.report import Report, reports
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.condemnation import Condemnation, NotRequested, Requested

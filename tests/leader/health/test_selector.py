@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pp_hostd.leader.requests.health_checks.selector import parse_selector
+from pp_hostd.leader.facts.selector import parse_selector
 from pp_hostd.model.record import Fields, Refused
 
 LABELS = {"zone": "north", "gpu": ""}

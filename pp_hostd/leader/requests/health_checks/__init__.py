@@ -7,11 +7,11 @@ from datetime import datetime
 
 from pp_hostd.kube.resources import NODE_HEALTH_CHECKS, POISON_PILL_REMEDIATIONS, Resource, template_of
 from pp_hostd.leader.caches import Watch
+from pp_hostd.leader.facts.nodes import NodeFactsCache
 from pp_hostd.leader.interfaces import READ, Reading, Remedy, Requester, rule, sub_rule
 from pp_hostd.leader.node_memory import NextAction, NodeMemory, Term
 from pp_hostd.leader.requests.health_checks.check import HEALTH_CHECK, HealthChecksCache, HealthSeen
 from pp_hostd.leader.requests.health_checks.definitions import definitions
-from pp_hostd.leader.requests.health_checks.facts import NodeFactsCache
 from pp_hostd.leader.requests.health_checks.plan import health_checks
 from pp_hostd.leader.requests.health_checks.report import sentences
 from pp_hostd.leader.steps.api import Json

@@ -9,9 +9,9 @@ from dataclasses import field
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.resources import NODE_HEALTH_CHECKS, Resource
 from pp_hostd.leader.caches import Cache
-from pp_hostd.leader.requests.health_checks.facts import NodeFacts
-from pp_hostd.leader.requests.health_checks.limits import Limit, parse_duration, parse_limit
-from pp_hostd.leader.requests.health_checks.selector import Selector, parse_selector
+from pp_hostd.leader.facts.limits import Limit, parse_duration, parse_limit
+from pp_hostd.leader.facts.nodes import NodeFacts
+from pp_hostd.leader.facts.selector import Selector, parse_selector
 from pp_hostd.leader.steps.port import Kind
 from pp_hostd.model.keys import PAUSED_NODE, UNREACHABLE
 from pp_hostd.model.record import NAME, OPAQUE, Fields, Form, Refused, Unreadable, read

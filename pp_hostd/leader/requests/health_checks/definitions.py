@@ -6,8 +6,8 @@ from typing import Any
 
 from pp_hostd.kube.resources import NODE_HEALTH_CHECKS
 from pp_hostd.leader.definition import CONDITION, MANAGED_BY, US, definition
+from pp_hostd.leader.facts.limits import MOST, MOST_SECONDS
 from pp_hostd.leader.requests.health_checks.check import DEFAULT_MOST, MOST_UNREACHABLE_SECONDS
-from pp_hostd.leader.requests.health_checks.limits import MOST, MOST_SECONDS
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.model.observed import CONTROL_PLANE_LABELS
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 
 from pp_hostd.frozen import frozen
+from pp_hostd.leader.facts.ages import Ages, Sightings
 from pp_hostd.leader.node_memory import NextAction, NodeMemory, Stage, Term
 from pp_hostd.leader.plan.view import Electorates, View
 from pp_hostd.leader.requests.health_checks.check import (
@@ -20,7 +21,7 @@ from pp_hostd.leader.requests.health_checks.check import (
     Rules,
     Status,
 )
-from pp_hostd.leader.requests.health_checks.judge import Ages, Health, Judgement, Opinion, Sightings, judged
+from pp_hostd.leader.requests.health_checks.judge import Health, Judgement, Opinion, judged
 from pp_hostd.leader.requests.health_checks.steps import (
     RESTRICTED,
     MakeRemediation,
@@ -29,7 +30,7 @@ from pp_hostd.leader.requests.health_checks.steps import (
     SetStatus,
     Withdraw,
 )
-from pp_hostd.leader.requests.remediation_objects.steps import AskFor
+from pp_hostd.leader.steps.machines import AskFor
 from pp_hostd.leader.steps.port import LeaderStep
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.condemnation import NotRequested, Requested

@@ -6,9 +6,8 @@ from pp_hostd.frozen import frozen
 from pp_hostd.kube.outcome import ApiError, is_missing
 from pp_hostd.kube.resources import NODE_HEALTH_CHECKS, NODES
 from pp_hostd.leader.requests.health_checks.check import HEALTH_CHECK, HealthCheck, Status, TemplateReference
-from pp_hostd.leader.requests.remediation_objects.steps import AskFor
 from pp_hostd.leader.steps.api import Json
-from pp_hostd.leader.steps.machines import change_machine
+from pp_hostd.leader.steps.machines import AskFor, change_machine
 from pp_hostd.leader.steps.port import Noticed, Port, Unwritten, conditional, if_there
 from pp_hostd.model.condemnation import NotRequested, Requested, parse_condemnation
 from pp_hostd.model.keys import REQUESTED_BY

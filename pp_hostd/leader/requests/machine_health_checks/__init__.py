@@ -7,9 +7,9 @@ from datetime import datetime
 
 from pp_hostd.kube.resources import CAPI_HEALTH_CHECKS, MACHINE_HEALTH_CHECKS, REMEDIATIONS, Resource, template_of
 from pp_hostd.leader.caches import Watch
+from pp_hostd.leader.facts.nodes import NodeFactsCache
 from pp_hostd.leader.interfaces import READ, Reading, Remedy, Requester, rule, sub_rule
 from pp_hostd.leader.node_memory import NextAction, NodeMemory, Term
-from pp_hostd.leader.requests.health_checks.facts import NodeFactsCache
 from pp_hostd.leader.requests.machine_health_checks.check import MACHINE_HEALTH_CHECK, MachineHealthChecksCache
 from pp_hostd.leader.requests.machine_health_checks.facts import (
     ClusterFactsCache,

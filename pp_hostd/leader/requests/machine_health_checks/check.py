@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.resources import MACHINE_HEALTH_CHECKS, Resource
 from pp_hostd.leader.caches import Cache
-from pp_hostd.leader.requests.health_checks.facts import wallclock_of
+from pp_hostd.leader.facts.nodes import wallclock_of
 from pp_hostd.leader.requests.machine_health_checks.conditions import ConditionList, Spelling, read_lists
 from pp_hostd.leader.requests.machine_health_checks.rules import Rules, parse_rules
 from pp_hostd.leader.steps.port import Kind

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 
 from pp_hostd.frozen import frozen
-from pp_hostd.leader.requests.health_checks.facts import FactsCache, NodeCondition, NodeFacts, wallclock_of
+from pp_hostd.leader.facts.nodes import FactsCache, NodeCondition, NodeFacts, wallclock_of
 from pp_hostd.leader.requests.machine_health_checks.check import MachineHealthCheck
 from pp_hostd.leader.requests.machine_health_checks.conditions import ConditionList, Spelling, read_lists
 from pp_hostd.model.keys import EXTERNAL_REMEDIATION, PAUSED_MACHINE, SKIP_REMEDIATION

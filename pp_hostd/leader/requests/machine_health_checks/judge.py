@@ -8,10 +8,11 @@ from dataclasses import field, replace
 from typing import Callable, Optional
 
 from pp_hostd.frozen import frozen
+from pp_hostd.leader.facts.ages import Ages
+from pp_hostd.leader.facts.limits import render_duration
+from pp_hostd.leader.facts.nodes import READY, NodeCondition, NodeFacts
 from pp_hostd.leader.requests.health_checks.check import UnhealthyCondition
-from pp_hostd.leader.requests.health_checks.facts import READY, NodeCondition, NodeFacts
-from pp_hostd.leader.requests.health_checks.judge import HEALTHY, LATER_SECONDS, Ages, Health, Opinion
-from pp_hostd.leader.requests.health_checks.limits import render_duration
+from pp_hostd.leader.requests.health_checks.judge import HEALTHY, LATER_SECONDS, Health, Opinion
 from pp_hostd.leader.requests.machine_health_checks.check import MachineHealthCheck
 from pp_hostd.leader.requests.machine_health_checks.facts import FAILED, ClusterFacts, MachineFacts, MachineHealthSeen
 from pp_hostd.leader.requests.machine_health_checks.rules import Rules

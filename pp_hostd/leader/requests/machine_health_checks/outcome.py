@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import field, replace
 
 from pp_hostd.frozen import frozen
+from pp_hostd.leader.facts.limits import Limit
 from pp_hostd.leader.requests.health_checks.check import REMEDIATION_ALLOWED
 from pp_hostd.leader.requests.health_checks.judge import Health, Opinion
-from pp_hostd.leader.requests.health_checks.limits import Limit
 from pp_hostd.leader.requests.health_checks.steps import RESTRICTED
 from pp_hostd.leader.requests.machine_health_checks.check import MOST_TARGETS, MachineHealthCheck, Status
 from pp_hostd.leader.requests.machine_health_checks.conditions import Wanted, Where

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pp_hostd.frozen import frozen
+from pp_hostd.leader.facts.ages import Ages, Sightings
 from pp_hostd.leader.node_memory import NextAction, NodeMemory, Stage, Term
 from pp_hostd.leader.plan.view import Electorates, View
-from pp_hostd.leader.requests.health_checks.judge import Ages, Health, Opinion, Sightings
+from pp_hostd.leader.requests.health_checks.judge import Health, Opinion
 from pp_hostd.leader.requests.health_checks.steps import NOT_BACK
 from pp_hostd.leader.requests.machine_health_checks.check import MachineHealthCheck
 from pp_hostd.leader.requests.machine_health_checks.facts import MachineHealthSeen

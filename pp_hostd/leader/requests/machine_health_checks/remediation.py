@@ -6,9 +6,9 @@ from collections.abc import Collection
 from typing import Union
 
 from pp_hostd.frozen import frozen
+from pp_hostd.leader.facts.nodes import READY
 from pp_hostd.leader.plan.valves import most_of, paused, unwanted
 from pp_hostd.leader.plan.view import View
-from pp_hostd.leader.requests.health_checks.facts import READY
 from pp_hostd.leader.requests.health_checks.judge import Opinion
 from pp_hostd.leader.requests.machine_health_checks.check import MachineHealthCheck
 from pp_hostd.leader.requests.machine_health_checks.facts import FAILED, MachineFacts, MachineHealthSeen

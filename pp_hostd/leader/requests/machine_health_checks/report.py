@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from pp_hostd.frozen import frozen
-from pp_hostd.leader.requests.health_checks.judge import Ages, Health, Opinion
+from pp_hostd.leader.facts.ages import Ages
+from pp_hostd.leader.requests.health_checks.judge import Health, Opinion
 from pp_hostd.leader.requests.health_checks.report import LEADER, until
 from pp_hostd.leader.requests.machine_health_checks.check import MachineHealthCheck
 from pp_hostd.leader.requests.machine_health_checks.facts import MachineHealthSeen

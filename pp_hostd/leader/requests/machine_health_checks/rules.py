@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Callable
 
 from pp_hostd.frozen import frozen
+from pp_hostd.leader.facts.limits import MOST_SECONDS, Limit, parse_duration, parse_limit
+from pp_hostd.leader.facts.selector import Requirement, Selector, parse_selector
 from pp_hostd.leader.requests.health_checks.check import TemplateReference, UnhealthyCondition
-from pp_hostd.leader.requests.health_checks.limits import MOST_SECONDS, Limit, parse_duration, parse_limit
-from pp_hostd.leader.requests.health_checks.selector import Requirement, Selector, parse_selector
 from pp_hostd.leader.requests.machine_health_checks.conditions import Spelling
 from pp_hostd.model.keys import CLUSTER_NAME
 from pp_hostd.model.record import NAME, Fields, Refused

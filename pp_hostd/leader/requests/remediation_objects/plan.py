@@ -26,15 +26,9 @@ from pp_hostd.leader.requests.remediation_objects.remediation import (
     is_carried_out,
     machine_of,
 )
-from pp_hostd.leader.requests.remediation_objects.steps import (
-    AskFor,
-    DropClaim,
-    HandToOwner,
-    SetFinalizer,
-    SetRemediated,
-)
+from pp_hostd.leader.requests.remediation_objects.steps import HandToOwner, SetFinalizer, SetRemediated
 from pp_hostd.leader.requests.remediation_objects.wanted import Wanted
-from pp_hostd.leader.steps.machines import Clear, DeleteMachine
+from pp_hostd.leader.steps.machines import AskFor, Clear, DeleteMachine, DropClaim
 from pp_hostd.model.condemnation import last_id
 from pp_hostd.model.machine_details import Remediated
 from pp_hostd.model.observed import Observed

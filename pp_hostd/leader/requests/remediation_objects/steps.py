@@ -17,41 +17,9 @@ from pp_hostd.leader.requests.remediation_objects.remediation import (
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.leader.steps.machines import change_machine
 from pp_hostd.leader.steps.port import Port, Unwritten, conditional
-from pp_hostd.model.condemnation import NotRequested, Requested, parse_condemnation
-from pp_hostd.model.keys import REQUESTED_BY
-from pp_hostd.model.machine_details import LISTS, OWNER_REMEDIATED, Claim, Remediated, said_by
+from pp_hostd.model.machine_details import LISTS, OWNER_REMEDIATED, Remediated, said_by
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.step import Written
-
-
-@frozen
-class AskFor:
-    """Request a machine's remedy on behalf of a remediation object."""
-
-    machine_key: str
-    uid: str
-    resource_version: str
-    claim: Claim
-
-    async def run(self, port: Port) -> str:
-        found = await port.machines.get(self.machine_key)
-        condemnation = parse_condemnation(found["metadata"])
-        if not isinstance(condemnation, NotRequested):
-            raise _changed(self.machine_key)
-        patch = _asked_for(condemnation, self.claim)
-        return await change_machine(port, self.machine_key, patch, self.uid, self.resource_version)
-
-
-@frozen
-class DropClaim:
-    """The remediation object is done with the machine."""
-
-    machine_key: str
-    uid: str
-    resource_version: str
-
-    async def run(self, port: Port) -> str:
-        return await change_machine(port, self.machine_key, _unclaimed(), self.uid, self.resource_version)
 
 
 @frozen
@@ -129,17 +97,6 @@ def _changed(machine_key: str) -> Unwritten:
 
 
 # The merge patches, made of what was read.
-
-
-def _asked_for(condemnation: NotRequested, claim: Claim) -> Json:
-    """The request for the machine's remedy, on behalf of that object."""
-    metadata = Requested(condemnation.last_id).render()
-    metadata["annotations"][REQUESTED_BY] = claim.render()
-    return {"metadata": metadata}
-
-
-def _unclaimed() -> Json:
-    return {"metadata": {"annotations": {REQUESTED_BY: None}}}
 
 
 def _handed_to_owner(machine: Json, sentence: str, now: datetime) -> Json:
