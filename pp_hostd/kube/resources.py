@@ -43,6 +43,7 @@ NODES = Resource("", "v1", "Node", "nodes", namespaced=False)
 NAMESPACES = Resource("", "v1", "Namespace", "namespaces", namespaced=False)
 PODS = Resource("", "v1", "Pod", "pods")
 CONFIG_MAPS = Resource("", "v1", "ConfigMap", "configmaps")
+SECRETS = Resource("", "v1", "Secret", "secrets")
 EVENTS = Resource("", "v1", "Event", "events")
 KUBELET_LEASES = "kube-node-lease"
 """The namespace where every kubelet renews a Lease of its node's name."""
@@ -58,6 +59,10 @@ BARE_METAL_HOSTS = Resource("metal3.io", "v1alpha1", "BareMetalHost", "baremetal
 METAL3_REMEDIATIONS = Resource("infrastructure.cluster.x-k8s.io", "v1beta1", "Metal3Remediation", "metal3remediations")
 PROPOSED_REMEDIATIONS = Resource("remediation.metal3.io", "v1alpha1", "Metal3Remediation", "metal3remediations")
 NODE_HEALTH_CHECKS = Resource("pp-hostd.io", "v1", "NodeHealthCheck", "nodehealthchecks", namespaced=False)
+NODE_FENCES = Resource("ha.k8s.io", "v1", "NodeFence", "nodefences", namespaced=False)
+NODE_REMEDY_CONFIGURATIONS = Resource(
+    "pp-hostd.io", "v1alpha1", "NodeRemedyConfiguration", "noderemedyconfigurations", namespaced=False
+)
 POISON_PILL_REMEDIATIONS = Resource("pp-hostd.io", "v1", "PoisonPillRemediation", "poisonpillremediations")
 METAL3_REMEDIATION_TEMPLATES = Resource(
     "infrastructure.cluster.x-k8s.io", "v1beta1", "Metal3RemediationTemplate", "metal3remediationtemplates"
