@@ -86,6 +86,7 @@ def test_each_command_of_the_agent_says_what_it_does(arguments: list[str]) -> No
 
 OF_THE_LEADER = [
     ["run"],
+    ["fence-helper"],
     ["install"],
     ["uninstall"],
     ["enroll"],

@@ -12,6 +12,7 @@ LONGEST_SECONDS = 86400
 def add(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
     """Add every command of the leader; modules are imported when a command runs."""
     _add_run(commands, config_path)
+    _add_fence_helper(commands)
     _add_install(commands)
     _add_uninstall(commands)
     _add_enroll(commands)
@@ -35,6 +36,20 @@ def _add_run(commands: argparse._SubParsersAction[Any], config_path: str) -> Non
 
 def _run(arguments: argparse.Namespace) -> int:
     code: int = import_module("pp_hostd.leader.daemon").run(arguments.config)
+    return code
+
+
+def _add_fence_helper(commands: argparse._SubParsersAction[Any]) -> None:
+    text = "run one fence agent for the leader; systemd does that (pp-leader-fence.socket)"
+    helper = _parser(commands, "fence-helper", text, "The standard input is the socket.")
+    where = "look for agents here and nowhere else; may be given again (default: /usr/sbin, /usr/bin, /sbin, /bin)"
+    helper.add_argument("--agents-in", metavar="DIRECTORY", action="append", help=where)
+    helper.set_defaults(command=_fence_helper)
+
+
+def _fence_helper(arguments: argparse.Namespace) -> int:
+    helper = import_module("pp_hostd.fencing.helper")
+    code: int = helper.answer(arguments.agents_in or helper.DIRECTORIES)
     return code
 
 

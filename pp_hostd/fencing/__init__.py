@@ -1,0 +1,1 @@
+"""Fence agents: programs of the packages fence-agents-* that switch other hosts off and on, run beside the leader."""
