@@ -49,6 +49,8 @@ KUBELET_LEASES = "kube-node-lease"
 """The namespace where every kubelet renews a Lease of its node's name."""
 LEASES = Resource("coordination.k8s.io", "v1", "Lease", "leases")
 JOBS = Resource("batch", "v1", "Job", "jobs")
+VOLUME_CLAIMS = Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims")
+VOLUMES = Resource("", "v1", "PersistentVolume", "persistentvolumes", namespaced=False)
 VOLUME_ATTACHMENTS = Resource("storage.k8s.io", "v1", "VolumeAttachment", "volumeattachments", namespaced=False)
 OPENSHIFT_MACHINES = Resource("machine.openshift.io", "v1beta1", "Machine", "machines")
 OPENSHIFT_HEALTH_CHECKS = Resource("machine.openshift.io", "v1beta1", "MachineHealthCheck", "machinehealthchecks")

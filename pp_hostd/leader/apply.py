@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Iterator
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Callable
 
+from pp_hostd.fencing.client import SOCKET, run_agent
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.deadline import Deadline, TimedOut
@@ -121,6 +123,7 @@ class Apply:
                 sleep=asyncio.sleep,
                 ask_peers=self._ask_peers,
                 try_host=self._try_host,
+                run_agent=partial(run_agent, os.environ.get("PP_LEADER_FENCE_SOCKET", SOCKET)),
                 hand_over=hand_over,
                 tell=tell,
             )

@@ -36,7 +36,7 @@ def sub_rule(kind: Resource, subresource: str = "status") -> Json:
 @dataclass
 class Reading:
     """The watches of one kind of objects. `part` is what they show now: the plan finds it in Observed by its type.
-    `of_nodes`, `of_machines` and `of_clusters` are caches that the leader's own watches of these fill, too."""
+    `of_nodes`, `of_machines`, `of_clusters` and `of_config_maps` are caches that the leader's own watches fill, too."""
 
     kind: Kind
     watches: tuple[Watch, ...]
@@ -44,6 +44,7 @@ class Reading:
     of_nodes: tuple[Cache[Any], ...] = ()
     of_machines: tuple[Cache[Any], ...] = ()
     of_clusters: tuple[Cache[Any], ...] = ()
+    of_config_maps: tuple[Cache[Any], ...] = ()
 
 
 class Remedy(ABC):

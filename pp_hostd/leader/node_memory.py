@@ -87,6 +87,7 @@ class Stage(enum.Enum):
     GIVING_BACK = "giving back"
     SWITCHING_ON = "switching on"
     REMEDIATING = "remediating"
+    FENCING = "fencing"
     CLEARING = "clearing"
 
 

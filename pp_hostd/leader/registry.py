@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pp_hostd.frozen import frozen
 from pp_hostd.leader.interfaces import Remedy, Requester
+from pp_hostd.leader.remedies.node_fence import NODE_FENCE
 from pp_hostd.leader.remedies.poison_pill import POISON_PILL
 from pp_hostd.leader.remedies.power_cycle import POWER_CYCLE
 from pp_hostd.leader.requests.annotations import ANNOTATIONS
@@ -13,7 +14,7 @@ from pp_hostd.leader.requests.node_conditions import NODE_CONDITIONS
 from pp_hostd.leader.requests.remediation_objects import REMEDIATION_OBJECTS
 from pp_hostd.leader.requests.unreachable import UNREACHABLE
 
-REMEDIES: tuple[Remedy, ...] = (POWER_CYCLE, POISON_PILL)
+REMEDIES: tuple[Remedy, ...] = (POWER_CYCLE, NODE_FENCE, POISON_PILL)
 """Where nobody names one, the leader takes the first that suits."""
 REQUESTERS: tuple[Requester, ...] = (
     ANNOTATIONS,

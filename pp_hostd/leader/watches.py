@@ -153,7 +153,8 @@ class Watches:
         of_clusters = [cache for reading in self._readings for cache in reading.of_clusters]
         self._clusters_watch = Watch(CLUSTERS, (self._clusters, *of_clusters))
         # The leader's own status changes often, and is no news to the leader.
-        self.watches = [Watch((CONFIG_MAPS,), (self._config_maps,), NAMESPACE, f"metadata.name!={LEADER}")]
+        ours = (self._config_maps, *(cache for reading in self._readings for cache in reading.of_config_maps))
+        self.watches = [Watch((CONFIG_MAPS,), ours, NAMESPACE, f"metadata.name!={LEADER}")]
         if machines == "node":
             self.watches.append(Watch((NODES,), (self._nodes, self._machines, *more)))
         else:
@@ -165,7 +166,7 @@ class Watches:
         self._caches: dict[Kind, tuple[Cache[Any], ...]] = {
             NODE: (self._nodes,),
             MACHINE: (self._machines,),
-            CONFIG_MAP: (self._config_maps,),
+            CONFIG_MAP: ours,
             CLUSTER: (self._clusters,),
         }
         for reading in self._readings:

@@ -11,7 +11,16 @@ from pp_hostd.model.backup import Backup
 from pp_hostd.model.budget import Budget
 from pp_hostd.model.condemnation import Confirmation, parse_confirmation
 from pp_hostd.model.control import Control
-from pp_hostd.model.keys import CONFIRMED_DEAD, CORDONED, FREED, OUT_OF_SERVICE, PAUSED_NODE, REPLACES, REQUESTED_AGAIN
+from pp_hostd.model.keys import (
+    CONFIRMED_DEAD,
+    CORDONED,
+    FENCED_BOOT,
+    FREED,
+    OUT_OF_SERVICE,
+    PAUSED_NODE,
+    REPLACES,
+    REQUESTED_AGAIN,
+)
 from pp_hostd.model.machine import Machine, machine_of_node
 from pp_hostd.model.machine_details import NO_HOST, MachineDetails
 from pp_hostd.model.node import Node, parse_node
@@ -27,7 +36,8 @@ class NodeSeen:
     """A Node; `machine_key` names its machine. `freed` and `confirmed` are None where nothing is. `replaces` is
     the uid of the Node that somebody else replaced by it, once it has what that one had; empty if none. `conditioned`:
     it has a Ready condition, whatever that says. `requested_again`: a leader has noted that remediation was requested
-    again before the host was back. `unbroken_since` changes whenever the watch has shown that another promise
+    again before the host was back. `fenced_boot` is the boot that must not get its storage back; empty if none.
+    `unbroken_since` changes whenever the watch has shown that another promise
     binds the host than before, or that its Node got or lost the taint, and when it had to begin again: with the same
     one there was no gap."""
 
@@ -44,6 +54,7 @@ class NodeSeen:
     ready: bool = False
     conditioned: bool = True
     requested_again: bool = False
+    fenced_boot: str = ""
     unbroken_since: int = field(default=0, compare=False)
 
     @property
@@ -165,6 +176,7 @@ def _node_seen(node: Node, fields: Fields, machines: str) -> NodeSeen:
         ready=any(_is_ready(each) for each in conditions),
         conditioned=any(isinstance(each, dict) and each.get("type") == "Ready" for each in conditions),
         requested_again=REQUESTED_AGAIN in annotations,
+        fenced_boot=str(annotations.anything(FENCED_BOOT) or ""),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Callable, Protocol
 
 from pp_hostd.embedded.history import Event
 from pp_hostd.embedded.paging import Query
+from pp_hostd.fencing.call import AgentCall, AgentReply
 from pp_hostd.kube.resources import LEASES, NODE_HEALTH_CHECKS
 from pp_hostd.leader.caches import Watch, is_later
 from pp_hostd.leader.driver import Driver
@@ -194,6 +195,7 @@ class LeaderTerm:
             sleep=self._sleep,
             ask_peers=self._ask_peers,
             try_host=self._try_host,
+            run_agent=self._run_agent,
             hand_over=self._hand_over,
             tell=self._tell,
         )
@@ -218,6 +220,9 @@ class LeaderTerm:
         return reaches(own, host.name), tuple(
             reaches(each.name, host.name) if reaches(own, each.name) else None for each in others
         )
+
+    async def _run_agent(self, _: AgentCall) -> AgentReply:
+        return AgentReply(None, "", "this cluster has no fence agents")
 
     async def _hand_over(self) -> None:
         self._leader.resign()

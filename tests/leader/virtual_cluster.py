@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any, Callable, TypeVar
 
+from pp_hostd.fencing.call import AgentCall, AgentReply
 from pp_hostd.leader.driver import Driver
 from pp_hostd.leader.node_memory import NextAction
 from pp_hostd.leader.registry import REGISTRY, Registry
@@ -186,6 +187,7 @@ class VirtualCluster:
             sleep=_no_sleep,
             ask_peers=self._ask_peers,
             try_host=self._try_host,
+            run_agent=self.run_agent,
             hand_over=_nobody_else,
             tell=self._news.append,
         )
@@ -198,6 +200,10 @@ class VirtualCluster:
 
     async def _try_host(self, host: Member, others: tuple[Member, ...]) -> tuple[Finding, tuple[Finding, ...]]:
         return self.finding(host.name, ""), tuple(self.finding(host.name, other.name) for other in others)
+
+    async def run_agent(self, _call: AgentCall) -> AgentReply:
+        """The reply of a fence agent, which a subclass may have."""
+        return AgentReply(None, "", "there is no such agent")
 
     def finding(self, _host: str, _by: str) -> Finding:
         """Returns whether the leader (if `by` is empty) or another host reaches this one."""

@@ -161,6 +161,8 @@ class Valves:
     calm_at: float
     allowance: Allowance
     first_steps: tuple[type[LeaderStep], ...]
+    beginning: int = 0
+    """So many remediations this very plan begins."""
 
     @classmethod
     def of(cls, settings: Settings, observed: Observed, term: Term, now: float, reach: Reach) -> Valves:
@@ -199,6 +201,7 @@ class Valves:
         return replace(
             self,
             busy=self.busy + 1,
+            beginning=self.beginning + 1,
             busy_control_plane=self.busy_control_plane | own,
             allowance=self.allowance.after(next_action),
         )

@@ -205,7 +205,7 @@ class Cordon:
 
     async def run(self, port: Port) -> str:
         change = partial(cordon, condemnation_id=self.id)
-        return await _change(port, self.node, self.uid, self.resource_version, change)
+        return await change_node(port, self.node, self.uid, self.resource_version, change)
 
 
 @frozen
@@ -220,7 +220,7 @@ class MarkFreeing:
 
     async def run(self, port: Port) -> str:
         change = partial(mark_freeing, condemnation_id=self.id, out_of_service=self.out_of_service)
-        return await _change(port, self.node, self.uid, self.resource_version, change)
+        return await change_node(port, self.node, self.uid, self.resource_version, change)
 
 
 @frozen
@@ -232,7 +232,7 @@ class NoteRequest:
     resource_version: str
 
     async def run(self, port: Port) -> str:
-        return await _change(port, self.node, self.uid, self.resource_version, note_request)
+        return await change_node(port, self.node, self.uid, self.resource_version, note_request)
 
 
 @frozen
@@ -243,7 +243,7 @@ class Uncordon:
     uid: str
 
     async def run(self, port: Port) -> str:
-        return await _change(port, self.node, self.uid, None, uncordon)
+        return await change_node(port, self.node, self.uid, None, uncordon)
 
 
 @frozen
@@ -281,7 +281,7 @@ class Complete:
 
     async def run(self, port: Port) -> str:
         change = partial(complete, backup=self.backup, is_machine=port.machines.are_nodes)
-        return await _change(port, self.backup.name, self.uid, None, change)
+        return await change_node(port, self.backup.name, self.uid, None, change)
 
 
 @frozen
@@ -294,7 +294,7 @@ class SetUnknown:
 
     async def run(self, port: Port) -> str:
         change = partial(unheard, now=port.wallclock())
-        return await _change(port, self.node, self.uid, self.resource_version, change, "status")
+        return await change_node(port, self.node, self.uid, self.resource_version, change, "status")
 
 
 @frozen
@@ -308,7 +308,7 @@ class SetCondition:
 
     async def run(self, port: Port) -> str:
         change = partial(with_condition, condition=self.condition, now=port.wallclock())
-        return await _change(port, self.node, self.uid, self.resource_version, change, "status")
+        return await change_node(port, self.node, self.uid, self.resource_version, change, "status")
 
 
 @frozen
@@ -346,7 +346,7 @@ class DropBackup:
         )
 
 
-async def _change(
+async def change_node(
     port: Port, name: str, uid: str, version: str | None, change: Callable[[Json], Json], part: str | None = None
 ) -> str:
     """Change the Node as it is now, if it is still the one of this uid and, if one is given, this version."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Callable, Protocol
 
+from pp_hostd.fencing.call import AgentCall, AgentReply
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.outcome import ApiError, is_missing, written_by
 from pp_hostd.kube.resources import CONFIG_MAPS, Resource
@@ -88,6 +89,8 @@ class Port:
     answer."""
     try_host: Callable[[Member, tuple[Member, ...]], Awaitable[tuple[Finding, tuple[Finding, ...]]]]
     """Tries the first host, and has the others try it, all at once. Returns the leader's own finding and theirs."""
+    run_agent: Callable[[AgentCall], Awaitable[AgentReply]]
+    """Runs a fence agent, and ends it if nobody waits for it any more."""
     hand_over: Callable[[], Awaitable[None]]
     """Gives the Lease up."""
     tell: Callable[[StepNews], None]

@@ -10,7 +10,8 @@ from pp_hostd.kube.outcome import ApiError, written_by
 from pp_hostd.kube.resources import NODES, PODS, VOLUME_ATTACHMENTS, Resource
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.leader.steps.port import Freed, Port, Unwritten, if_there
-from pp_hostd.model.keys import FREEING
+from pp_hostd.leader.steps.volumes import Volumes
+from pp_hostd.model.keys import FENCED_BOOT, FREEING
 from pp_hostd.model.step import Written
 
 PASS_SECONDS = 10.0
@@ -24,6 +25,8 @@ class Freeing(enum.Enum):
     """The Node is gone: nobody else takes care of any of its pods."""
     SPARING = "all but daemon and static pods"
     """The Node stays, and with it what belongs to it."""
+    STORAGE = "those of which all volumes are of a certain storage"
+    """That storage is cut off from a host that may live on. The Node stays."""
     AWAIT = "none"
     """The cluster itself frees them (out-of-service); it is only looked after."""
 
@@ -35,6 +38,11 @@ class FreeWorkloads:
 
     node: str
     freeing: Freeing
+    boot: str = ""
+    """The boot that is dead or cut off, where the Node stays: nothing is freed once its kubelet has reported another
+    one. Empty: any."""
+    storage: tuple[str, ...] = ()
+    """The StorageClasses or CSI drivers that are cut off."""
 
     async def run(self, port: Port) -> str:
         """ApiError or Unwritten if it can't be told how far it came."""
@@ -59,9 +67,8 @@ class FreeWorkloads:
                 return 0, ""
             trouble = await _delete(port, each) or trouble
         left = {each.uid for each in await self._workloads(port) if not each.going}
-        if (
-            self.freeing is Freeing.SPARING
-        ):  # who tolerates the taint is put there again at once, and no host has run that
+        if self.freeing in (Freeing.SPARING, Freeing.STORAGE):
+            # Who tolerates the taint is put there again at once, and no host has run that.
             left &= {each.uid for each in found}
         return len(left), trouble
 
@@ -73,16 +80,38 @@ class FreeWorkloads:
         found = await if_there(port.api.get(NODES, self.node))
         if self.freeing is Freeing.ALL:
             return found is not None
-        if found is None or FREEING not in (found["metadata"].get("annotations") or {}):
-            raise Unwritten(Written.CONFLICT, f"Node {self.node} does not bear {FREEING} any more")
+        mark = FENCED_BOOT if self.freeing is Freeing.STORAGE else FREEING
+        if found is None or mark not in (found["metadata"].get("annotations") or {}):
+            raise Unwritten(Written.CONFLICT, f"Node {self.node} does not bear {mark} any more")
+        reported = ((found.get("status") or {}).get("nodeInfo") or {}).get("bootID")
+        if self.boot and reported != self.boot:
+            raise Unwritten(Written.CONFLICT, f"Node {self.node} has reported another boot")
         return False
 
     async def _workloads(self, port: Port) -> list[_Workload]:
         of_node = f"spec.nodeName={self.node}"
+        if self.freeing is Freeing.STORAGE:
+            return await self._of_storage(port, of_node)
         pods = await port.api.list(PODS, field_selector=of_node, keep=partial(_pod, self.freeing))
         # The API can't select these by node.
         attachments = await port.api.list(VOLUME_ATTACHMENTS, keep=partial(_attachment, self.node))
         return [each for each in (*pods.items, *attachments.items) if each is not None]
+
+    async def _of_storage(self, port: Port, of_node: str) -> list[_Workload]:
+        """The pods that have volumes, all of that storage, and the attachments of volumes that no other pod uses."""
+        pods = [each for each in (await port.api.list(PODS, field_selector=of_node)).items if not _stays(each)]
+        volumes = Volumes(port, self.storage)
+        cut_off, freed, used = set(), [], set()
+        for pod in pods:
+            names = await volumes.of_pod(pod)
+            if names is None:
+                used |= await volumes.all_of_pod(pod)
+            elif names:
+                cut_off |= names
+                freed.append(_workload(PODS, pod))
+        attachments = await port.api.list(VOLUME_ATTACHMENTS, keep=partial(_attached, self.node))
+        alone = [each for volume, each in filter(None, attachments.items) if volume in cut_off - used]
+        return [*freed, *alone]
 
 
 @frozen
@@ -130,6 +159,12 @@ async def _delete(port: Port, workload: _Workload) -> str:
 def _pod(freeing: Freeing, pod: Json) -> _Workload | None:
     stays = freeing is not Freeing.ALL and _stays(pod)
     return None if stays or (freeing is Freeing.AWAIT and _is_left(pod)) else _workload(PODS, pod)
+
+
+def _attached(node: str, attachment: Json) -> tuple[str, _Workload] | None:
+    volume = (attachment["spec"].get("source") or {}).get("persistentVolumeName") or ""
+    found = _attachment(node, attachment)
+    return None if found is None else (volume, found)
 
 
 def _attachment(node: str, attachment: Json) -> _Workload | None:

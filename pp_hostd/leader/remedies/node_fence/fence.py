@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Mapping
-from dataclasses import field
 
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.resources import NODE_FENCES
@@ -271,12 +269,3 @@ def rendered(progress: Progress, stored: Json, moment: str, started: str) -> Jso
 def _rendered_method(run: MethodRun) -> Json:
     method: Json = {"name": run.name, "action": run.action, "outcome": run.outcome.value, "tried": run.tried}
     return {**method, **({"job": run.job} if run.job else {}), **({"message": run.message} if run.message else {})}
-
-
-@frozen
-class FencesSeen:
-    """The NodeFences by the name of their node. `changes` grows with every change. `unserved` says why none is seen;
-    empty if they are."""
-
-    fences: Mapping[str, NodeFence] = field(default_factory=dict)
-    changes: int = 0

@@ -1,0 +1,85 @@
+"""What a flow may free, and when: only on proof of this very term, of a host whose kubelet is silent, and of the boot
+that was fenced.
+
+A method's proof is a device's own word, and a device can be wrong: the plug may be another host's. So the kubelet's
+Lease must not have been renewed for two periods, and nothing is freed if a kubelet is heard after the proof.
+"""
+
+from __future__ import annotations
+
+from pp_hostd.leader.node_memory import NextAction, Stage
+from pp_hostd.leader.plan.view import View
+from pp_hostd.leader.remedies.node_fence.configuration import Fences
+from pp_hostd.leader.remedies.node_fence.fence import NodeFence
+from pp_hostd.leader.remedies.node_fence.memory import FenceMemory, Proof
+from pp_hostd.leader.remedies.node_fence.steps import EndFreeing, LookAtNode, NoteBoot
+from pp_hostd.leader.steps.nodes import Cordon, MarkFreeing
+from pp_hostd.leader.steps.workloads import Freeing, FreeWorkloads
+from pp_hostd.model.observed import NodeSeen
+
+SILENT_SECONDS = 20.0
+"""Two renewal periods of a kubelet's Lease, which it renews every 10 s."""
+LOOK_AGAIN_SECONDS = 1.0
+LOOK_SECONDS = 5.0
+"""Between two looks at a kubelet that must be silent."""
+
+
+def contradiction(view: View, fence: NodeFence, proof: Proof) -> str:
+    """Why this proof can't be true, or is no longer; empty if it may be."""
+    part, seen = view.memory.part(FenceMemory), view.seen
+    if seen is not None and seen.node.boot != fence.progress.boot:
+        return "the host has booted again since, so nothing of it is freed"
+    if proof.fences is Fences.POWER and part.alive_at >= proof.began_at:
+        return (
+            f"{proof.sentence}, and yet its kubelet has renewed its Lease since. Nothing is freed: see that the method "
+            "switches this very host"
+        )
+    return ""
+
+
+def freed(view: View, seen: NodeSeen, fence: NodeFence, proof: Proof) -> NextAction | None:
+    """The next step towards the end of freeing; None once all is free that this proof allows."""
+    progress, node, part = fence.progress, seen.node, view.memory.part(FenceMemory)
+    if view.memory.left == 0:
+        end = EndFreeing(node.name, node.uid, node.resource_version)
+        return None if node.freeing is None else view.does(Stage.FREEING, end, "its workloads are released")
+    is_dead = proof.fences is Fences.POWER
+    waits = _silent(view, part, proof) if is_dead else None
+    if waits is not None:
+        return waits
+    if not node.tainted or not node.unschedulable:
+        cordon = Cordon(node.name, node.uid, node.resource_version, progress.id)
+        return view.does(Stage.FREEING, cordon, f"{proof.sentence}; cordoning its Node")
+    if seen.fenced_boot != node.boot:
+        note = NoteBoot(node.name, node.uid, node.resource_version, node.boot)
+        return view.does(Stage.FREEING, note, f"{proof.sentence}; noting the boot that is fenced")
+    if is_dead and node.freeing is None:
+        if part.looked != seen:
+            return _look(view, part, "checking once more before anything is freed")
+        mark = MarkFreeing(node.name, node.uid, node.resource_version, progress.id, out_of_service=False)
+        return view.does(Stage.FREEING, mark, f"{proof.sentence}; freeing its workloads")
+    left = "" if view.memory.left is None else f" ({view.memory.left} are left)"
+    if is_dead:
+        step = FreeWorkloads(view.name, Freeing.SPARING, progress.boot)
+        return view.does(Stage.FREEING, step, f"freeing its workloads{left}")
+    step = FreeWorkloads(view.name, Freeing.STORAGE, progress.boot, proof.storage)
+    return view.does(Stage.FREEING, step, f"freeing the workloads on {', '.join(proof.storage)}{left}")
+
+
+def _silent(view: View, part: FenceMemory, proof: Proof) -> NextAction | None:
+    """Waits until the kubelet has been silent for long enough, by looks that began after the proof."""
+    silent_at = max(part.renewed_at + SILENT_SECONDS, proof.began_at)
+    if part.looked_at >= silent_at:
+        return None
+    told = f"{proof.sentence}; its kubelet must be silent for two renewal periods, too"
+    due_at = min(silent_at, part.looked_at + LOOK_SECONDS)
+    if view.now < due_at:
+        return view.waits(Stage.WAITING, told, due_at)
+    return view.does(Stage.WAITING, LookAtNode(view.name), told)
+
+
+def _look(view: View, part: FenceMemory, told: str) -> NextAction:
+    due_at = part.looked_at + LOOK_AGAIN_SECONDS
+    if view.now < due_at:
+        return view.waits(Stage.CHECKING, told, due_at)
+    return view.does(Stage.CHECKING, LookAtNode(view.name), told)

@@ -1,0 +1,137 @@
+"""A term's memory of a flow: the methods that this leader has run, the proof that they gave, the kubelet's silence.
+
+Proof is never stored. Whoever leads next runs the method again, which first asks the device how things stand.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import field, replace
+from typing import NamedTuple
+
+from pp_hostd.frozen import frozen
+from pp_hostd.leader.node_memory import NodeMemory
+from pp_hostd.leader.remedies.node_fence.configuration import Fences
+from pp_hostd.leader.remedies.node_fence.fence import NodeFence, Step
+from pp_hostd.leader.steps.port import StepNews
+from pp_hostd.model.observed import NodeSeen
+
+
+class RunKey(NamedTuple):
+    """One attempt of one method of a flow: Jobs are named after it, and its news bear it."""
+
+    fence: str
+    """The uid of the NodeFence."""
+    restarts: int
+    step: Step
+    method: int
+    tried: int
+
+
+@frozen
+class Proof:
+    """A method of this term has shown that power or storage is cut, by a read that began at `began_at`."""
+
+    fences: Fences
+    began_at: float
+    sentence: str
+    storage: tuple[str, ...] = ()
+
+
+@frozen
+class MethodEnded:
+    """The outcome of a method. `proof` is None if it proves nothing."""
+
+    node: str
+    run: RunKey
+    done: bool
+    at: float
+    sentence: str = ""
+    proof: Proof | None = None
+
+
+@frozen
+class JobFound:
+    """The Job of a method is there, and has not ended."""
+
+    node: str
+    run: RunKey
+    job: str
+    at: float
+
+
+@frozen
+class Looked:
+    """Linearizable reads of the Node and of its kubelet's Lease, which began at `began_at`. None: no Node."""
+
+    node: str
+    began_at: float
+    seen: NodeSeen | None
+    renewed: str
+
+
+@frozen
+class Surveyed:
+    """The outcome of a look around: so many of the agents that were asked have answered, and reach the host."""
+
+    node: str
+    at: float
+    asked: int
+    answered: int
+    reached: int
+
+
+@frozen
+class FenceMemory:
+    """`status` names the present status of the flow, which began at `since_at`. `ended` are the outcomes of this
+    status' methods, `jobs` those that run. The kubelet's Lease has said `renewed` since `renewed_at`, by the last look,
+    which began at `looked_at`; None: nobody has looked."""
+
+    status: tuple[object, ...] = ()
+    since_at: float = 0.0
+    ended: Mapping[RunKey, MethodEnded] = field(default_factory=dict)
+    jobs: Mapping[RunKey, JobFound] = field(default_factory=dict)
+    renewed: str | None = None
+    renewed_at: float = math.inf
+    alive_at: float = -math.inf
+    """The kubelet has renewed its Lease after this time: a look that began then found another Lease than the next."""
+    looked_at: float = -math.inf
+    looked: NodeSeen | None = None
+    survey: Surveyed | None = None
+
+
+def after_look(memory: FenceMemory, fence: NodeFence, now: float, wallclock_seconds: float) -> FenceMemory:
+    """With the time at which the present status began: by this leader's clock, or earlier by the wall clock if another
+    leader began it."""
+    progress = fence.progress
+    status = fence.uid, progress.restarts, progress.step, progress.status
+    if memory.status == status:
+        return memory
+    age_seconds = 0.0 if memory.status else max(0.0, wallclock_seconds - progress.started_wallclock)
+    ended = {run: each for run, each in memory.ended.items() if run[:2] == status[:2]}
+    jobs = {run: each for run, each in memory.jobs.items() if run[:2] == status[:2]}
+    return replace(memory, status=status, since_at=now - age_seconds, ended=ended, jobs=jobs)
+
+
+def after_news(memory: NodeMemory, news: list[StepNews]) -> NodeMemory:
+    found = part = memory.part(FenceMemory)
+    for each in news:
+        if isinstance(each, MethodEnded):
+            if each.proof is not None:  # what there is to free is counted again
+                memory = replace(memory, left=None)
+            part = replace(part, ended={**part.ended, each.run: each})
+        elif isinstance(each, JobFound):
+            part = replace(part, jobs={**part.jobs, each.run: each})
+        elif isinstance(each, Surveyed):
+            part = replace(part, survey=each)
+        elif isinstance(each, Looked):
+            part = _looked(part, each)
+    return memory if part is found else memory.with_part(part)
+
+
+def _looked(part: FenceMemory, look: Looked) -> FenceMemory:
+    if part.renewed != look.renewed:
+        alive_at = part.alive_at if part.renewed is None else part.looked_at
+        part = replace(part, renewed=look.renewed, renewed_at=look.began_at, alive_at=alive_at)
+    return replace(part, looked_at=look.began_at, looked=look.seen)

@@ -1,0 +1,145 @@
+"""The methods of a step: the next one begins, the present one goes on, or its outcome is stored.
+
+Workloads are freed before the method that proves something counts as done: before anything is switched on again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pp_hostd.leader.node_memory import NextAction, Stage
+from pp_hostd.leader.remedies.node_fence.configuration import Fences
+from pp_hostd.leader.remedies.node_fence.delegation import delegated
+from pp_hostd.leader.remedies.node_fence.evidence import contradiction, freed
+from pp_hostd.leader.remedies.node_fence.fence import FENCED, MOST_JOBS, MethodRun, Outcome, Step
+from pp_hostd.leader.remedies.node_fence.flow import Flow, still_runs
+from pp_hostd.leader.remedies.node_fence.memory import MethodEnded, Proof, RunKey
+from pp_hostd.leader.remedies.node_fence.methods import ON, AgentMethod, BuiltIn, BuiltInMethod, JobMethod, Method
+from pp_hostd.leader.remedies.node_fence.steps import KeepUnschedulable, LookAtNode, RunAgent, RunJob
+from pp_hostd.leader.steps.nodes import Uncordon
+from pp_hostd.leader.steps.port import LeaderStep
+from pp_hostd.model.condemnation import Confirmation
+
+JOB_SECONDS = 2.0
+"""Between two looks at a Job."""
+
+
+def next_of_method(flow: Flow) -> NextAction:
+    """Begins the next method of the step, or goes on with the one that runs."""
+    progress = flow.fence.progress
+    running = progress.methods[-1] if progress.methods else None
+    if running is None or running.outcome is not Outcome.RUNNING:
+        method = flow.methods[len(progress.methods)]
+        run = MethodRun(method.name, method.action, Outcome.RUNNING)
+        told = f"{progress.step.value}: method {method.name} begins"
+        begun = replace(progress, boot=flow.seen.node.boot, methods=(*progress.methods, run))
+        return flow.writes(begun, told)
+    if flow.part.renewed is None:  # of a leader that goes on with another one's flow
+        return flow.view.does(Stage.FENCING, LookAtNode(flow.view.name), "looking at its kubelet")
+    index = len(progress.methods) - 1
+    if index >= len(flow.methods) or (flow.methods[index].name, flow.methods[index].action) != (
+        running.name,
+        running.action,
+    ):
+        return _ended(flow, running, "its configuration has changed, and this method is no longer next")
+    method, key = flow.methods[index], flow.run_key(index)
+    ended = flow.part.ended.get(key)
+    return _run(flow, method, running, key) if ended is None else _outcome(flow, running, ended)
+
+
+def _run(flow: Flow, method: Method, running: MethodRun, key: RunKey) -> NextAction:
+    view = flow.view
+    told = f"{flow.fence.progress.step.value}: {method.name} {method.action}".rstrip()
+    if isinstance(method, AgentMethod):
+        unsafe = _unfencing(flow, method)
+        return view.waits(Stage.HELD, unsafe) if unsafe else view.does(Stage.FENCING, RunAgent(key, method), told)
+    if isinstance(method, JobMethod):
+        found = flow.part.jobs.get(key)
+        if found is not None and not running.job:
+            noted = replace(running, job=found.job)
+            jobs = (*flow.fence.progress.jobs, found.job)[-MOST_JOBS:]
+            progress = replace(flow.fence.progress, methods=(*flow.fence.progress.methods[:-1], noted), jobs=jobs)
+            return flow.writes(progress, f"{told}: Job {found.job} runs")
+        if found is not None and view.now < found.at + JOB_SECONDS:
+            return view.waits(Stage.FENCING, f"{told}: Job {found.job} runs", found.at + JOB_SECONDS)
+        return view.does(Stage.FENCING, RunJob(key, method, flow.fence, bool(running.job)), told)
+    return _built_in(flow, method, running, told)
+
+
+def _unfencing(flow: Flow, method: AgentMethod) -> str:
+    """Why storage must not be given back yet; empty if it may, or if this method gives none back. A kubelet may have
+    lost its pods' objects, and not their processes: only another boot ends those for certain."""
+    if method.action != ON or method.fences is Fences.POWER or not still_runs(flow.seen):
+        return ""
+    runs = "the host still runs the boot whose workloads were freed"
+    return f"{method.name} gives storage back, and {runs}: it has to boot again first"
+
+
+def _built_in(flow: Flow, method: BuiltInMethod, running: MethodRun, told: str) -> NextAction:
+    view, seen, what = flow.view, flow.seen, method.built_in
+    step: LeaderStep | None = None
+    if what is BuiltIn.MARK_UNSCHEDULABLE and not seen.node.unschedulable:
+        step = KeepUnschedulable(view.name, seen.node.uid, flow.fence.progress.id)
+    elif what is BuiltIn.MARK_SCHEDULABLE and seen.marked:
+        step = Uncordon(view.name, seen.node.uid)
+    if step is not None:
+        return view.does(Stage.FENCING, step, told)
+    if what is BuiltIn.CONFIRM:
+        return _confirmed(flow, running, told)
+    if what is BuiltIn.CLEAN_PODS:
+        return _ended(
+            flow, running, "" if still_runs(seen) else "nothing proves that the host is dead, so nothing is freed"
+        )
+    if what in (BuiltIn.POWER_CYCLE, BuiltIn.POISON_PILL, BuiltIn.RESTART_INSTANCE):
+        outcome = delegated(view, seen, flow.fence, what, running, told)
+        if isinstance(outcome, NextAction):
+            return outcome
+        if isinstance(outcome, MethodRun):
+            methods = (*flow.fence.progress.methods[:-1], outcome)
+            return flow.writes(replace(flow.fence.progress, methods=methods), told)
+        return _ended(flow, running, outcome)
+    return _ended(flow, running, "")
+
+
+def _confirmed(flow: Flow, running: MethodRun, told: str) -> NextAction:
+    confirmed, view = flow.seen.confirmed, flow.view
+    if not isinstance(confirmed, Confirmation):
+        return view.refuses(
+            f"{told}: waits for a person. If the host is certainly off: pp-leader confirm-dead {view.name}"
+        )
+    proof = Proof(Fences.POWER, flow.part.looked_at, f"{confirmed.who} has confirmed that it is dead")
+    return _on_proof(flow, running, proof, clean=True)
+
+
+def _outcome(flow: Flow, running: MethodRun, ended: MethodEnded) -> NextAction:
+    if not ended.done or ended.proof is None:
+        return _ended(flow, running, ended.sentence)
+    clean = not flow.climbs or flow.fence.progress.step is not Step.ISOLATION or _cleans(flow)
+    return _on_proof(flow, running, ended.proof, clean)
+
+
+def _cleans(flow: Flow) -> bool:
+    """Whether the remedy of a ladder that runs now is to free workloads on its proof."""
+    index = len(flow.fence.progress.methods) - 1
+    return flow.cause is not None and index < len(flow.cause.remedies) and flow.cause.remedies[index].clean
+
+
+def _on_proof(flow: Flow, running: MethodRun, proof: Proof, clean: bool) -> NextAction:
+    """The workloads are freed before the method counts as done: before anything is switched on again."""
+    wrong = contradiction(flow.view, flow.fence, proof)
+    if wrong:
+        return _ended(flow, running, wrong)
+    if not clean:
+        return _ended(flow, running, "")
+    return freed(flow.view, flow.seen, flow.fence, proof) or _ended(flow, running, "", cleaned=proof)
+
+
+def _ended(flow: Flow, running: MethodRun, failure: str, cleaned: Proof | None = None) -> NextAction:
+    progress = flow.fence.progress
+    outcome = Outcome.FAILED if failure else Outcome.DONE
+    run = replace(running, outcome=outcome, message=failure[:500])
+    progress = replace(progress, methods=(*progress.methods[:-1], run))
+    if cleaned is not None:
+        conditions = progress.with_condition(FENCED, "WorkloadsFreed", cleaned.sentence)
+        progress = replace(progress, cleaned=True, conditions=conditions)
+    return flow.writes(progress, f"method {running.name}: {failure or 'done'}")

@@ -1,0 +1,57 @@
+"""The look around before a flow begins: whether it is the network of the leader that is ill, and not the node.
+
+Agents are asked whether they reach the node's host. A leader that fewer than half of them answer to is cut off itself.
+A host that others reach is up, whatever its Node says. Where no agents run, nobody can be asked.
+"""
+
+from __future__ import annotations
+
+from pp_hostd.leader.facts.nodes import READY
+from pp_hostd.leader.node_memory import NextAction, Stage
+from pp_hostd.leader.remedies.node_fence.configuration import ConfigurationsSeen
+from pp_hostd.leader.remedies.node_fence.flow import Flow
+from pp_hostd.leader.remedies.node_fence.steps import LookAround
+from pp_hostd.model.record import Unreadable
+from pp_hostd.model.roster import Electorate, Member
+
+MOST_ASKED = 20
+"""So many agents are asked."""
+AGAIN_SECONDS = 10.0
+"""Between two looks around."""
+
+
+def surveyed(flow: Flow) -> NextAction | None:
+    """The look around, or why the flow must not begin by what it has found; None if it may."""
+    view, part = flow.view, flow.part
+    host, others = _members(flow)
+    if not others:
+        return None
+    if part.survey is None or view.now >= part.survey.at + AGAIN_SECONDS:
+        step = LookAround(view.name, host, others)
+        return view.does(Stage.HELD, step, f"asking {len(others)} agents whether they reach its host")
+    found, due_at = part.survey, part.survey.at + AGAIN_SECONDS
+    if 2 * found.answered < found.asked:
+        told = f"only {found.answered} of {found.asked} agents answer this leader: its own network is ill"
+        return view.waits(Stage.HELD, told, due_at)
+    if found.reached and _is_unknown(flow):
+        told = f"{found.reached} agents reach its host, though its Node is Unknown: the host is up, and is not fenced"
+        return view.waits(Stage.HELD, told, due_at)
+    return None
+
+
+def _members(flow: Flow) -> tuple[Member | None, tuple[Member, ...]]:
+    """The host if an agent runs on it, and the agents that are asked: those of the newest roster."""
+    found = flow.view.observed.roster
+    roster = None if found is None or isinstance(found.roster, Unreadable) else found.roster
+    newest = None if roster is None else roster.as_of(roster.version)
+    if not isinstance(newest, Electorate):
+        return None, ()
+    names = [name for name in newest.names if name not in (flow.view.name, flow.view.term.own_node)]
+    others = (newest.member(name) for name in names[:: max(1, len(names) // MOST_ASKED)][:MOST_ASKED])
+    return newest.member(flow.view.name), tuple(each for each in others if each is not None)
+
+
+def _is_unknown(flow: Flow) -> bool:
+    facts = flow.view.observed.part(ConfigurationsSeen).nodes.get(flow.view.name)
+    ready = None if facts is None else facts.condition(READY)
+    return ready is not None and ready.status == "Unknown"

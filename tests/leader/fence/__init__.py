@@ -1,0 +1,1 @@
+"""Node fences: thresholds, the automaton, its methods, and what may be freed."""

@@ -1,0 +1,135 @@
+"""A flow from its NodeFence to its end: what each method does, what is freed, and by which proof."""
+
+from __future__ import annotations
+
+from pp_hostd.leader.remedies.node_fence.evidence import SILENT_SECONDS
+from pp_hostd.leader.steps.workloads import FreeWorkloads
+from tests.leader.fence.fence_world import IPMI, SAN, FenceWorld
+from tests.leader.virtual_host import HOST
+
+
+def a_world(**cluster: str) -> FenceWorld:
+    world = FenceWorld()
+    world.by_ipmi()
+    world.configure_cluster(**{"grace_timeout": "30s", "boot_timeout": "120s", **cluster})
+    return world
+
+
+def test_a_host_that_is_cut_off_is_switched_off_freed_and_switched_on_again() -> None:
+    world = a_world()
+    world.cut_off()
+    world.fence()
+    world.run(world.free)
+    assert not world.power, "its workloads are freed while it is off"
+    world.run(lambda: world.power)
+    assert world.node(HOST).node.unschedulable
+    world.run(lambda: world.is_at("Recovery", "Final"))
+    world.run(lambda: world.found() is None)
+    assert not world.marks(world.api.get("nodes", HOST) or {})
+    assert not world.node(HOST).node.unschedulable
+
+
+def test_nothing_is_freed_before_the_kubelet_was_silent_for_two_periods() -> None:
+    world = a_world(grace_timeout="0s")
+    world.cut_off()
+    world.fence()
+    world.run(lambda: not world.power)
+    off_at = world.now
+    world.run(world.free)
+    assert world.now >= min(off_at, 1000.0) + SILENT_SECONDS
+
+
+def test_a_node_that_is_well_before_anything_ran_loses_its_fence() -> None:
+    world = a_world()
+    world.fence()
+    world.run(lambda: world.found() is None)
+    assert not world.calls
+    assert not world.node(HOST).node.unschedulable
+
+
+def test_a_node_that_becomes_well_after_its_isolation_is_recovered_without_a_power_cycle() -> None:
+    world = a_world()
+    world.cut_off()
+    world.fence()
+    world.run(lambda: world.is_at("Isolation", "Done"))
+    assert world.node(HOST).node.unschedulable
+    world.come_back()
+    world.run(lambda: world.is_at("Recovery", "Final"))
+    world.run(lambda: world.found() is None)
+    assert not world.calls
+    assert not world.node(HOST).node.unschedulable
+    assert not world.steps(FreeWorkloads)
+
+
+def test_an_off_that_is_accepted_and_never_done_frees_nothing_and_ends_in_an_error() -> None:
+    world = a_world(giveup_retries="1")
+    world.mode = "lies"
+    world.cut_off()
+    world.fence()
+    world.run(lambda: "gave up" in world.next_action(), 3600)
+    assert world.pods[HOST] == 2
+    fence = world.found()
+    assert fence is not None
+    assert fence.progress.gave_up
+    assert "its status is on" in fence.progress.reason
+    assert fence.progress.restarts == 1
+    assert ("fence_ipmilan", "on") not in world.calls
+    assert world.node(HOST).node.unschedulable, "the cordon stays"
+
+
+def test_a_bmc_that_does_not_answer_frees_nothing() -> None:
+    world = a_world(giveup_retries="0")
+    world.mode = "silent"
+    world.cut_off()
+    world.fence()
+    world.run(lambda: "gave up" in world.next_action(), 3600)
+    assert "Connection timed out" in world.next_action()
+    assert world.pods[HOST] == 2
+
+
+def test_the_power_of_another_host_proves_nothing_while_the_kubelet_lives() -> None:
+    """DiskPressure, say: its kubelet lives, and the plug in the configuration is another host's."""
+    world = a_world(giveup_retries="0", step_retries="0", grace_timeout="0s")
+    world.mode = "wrong plug"
+    world.report(HOST, "False")
+    world.fence()
+    world.run(lambda: "gave up" in world.next_action(), 3600)
+    assert world.pods[HOST] == 2
+    assert "see that the method switches this very host" in world.next_action()
+
+
+def test_a_storage_fence_gives_nothing_back_to_the_boot_whose_workloads_were_freed() -> None:
+    world = a_world(grace_timeout="0s")
+    world.configure(
+        "san-off", "ipmi", "san-on mark-schedulable",
+        ipmi={**IPMI, "action": "reboot"}, san_off={**SAN, "action": "off"}, san_on={**SAN, "action": "on"},
+    )  # fmt: skip
+    world.cut_off()
+    world.fence()
+    world.run(world.free)
+    assert not world.port
+    world.run(lambda: world.power)
+    assert not world.port
+    world.come_back()
+    world.run(lambda: world.is_at("Recovery", "Final"))
+    assert world.port
+
+
+def test_a_new_leader_resumes_wherever_the_old_one_died() -> None:
+    steps = 0
+    while True:
+        world = a_world(grace_timeout="0s")
+        world.cut_off()
+        world.fence()
+        world.spend(600.0, lambda world=world, steps=steps: len(world.done) >= steps)  # type: ignore[misc]
+        over = world.is_at("Recovery", "Final")
+        world.a_term("b")
+        world.api.new_leader()
+        world.run(lambda world=world: world.is_at("Recovery", "Final"))  # type: ignore[misc]
+        assert world.boot == 2, f"it was switched off and on once, after {steps} steps"
+        assert world.calls.count(("fence_ipmilan", "off")) == 1
+        assert world.free()
+        if over:
+            break
+        steps += 1
+    assert steps > 20
