@@ -11,7 +11,7 @@ test quick suite: export PYTHONDONTWRITEBYTECODE :=
 test quick suite: export PYTHONPYCACHEPREFIX := $(abspath $(VENV))/pycache
 
 .DEFAULT_GOAL := help
-.PHONY: help test quick suite suite-oldest lint demo bench scale fuzz model campaign docs controlplane rpm test-packages test-machines test-bmc test-cluster-api ignition clean
+.PHONY: help test quick suite suite-oldest lint demo bench scale fuzz model campaign docs controlplane rpm test-packages test-machines test-bmc test-fencing test-cluster-api ignition clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -98,6 +98,10 @@ test-packages: $(STAMP) ## install the packages in containers, and all that may 
 test-bmc: controlplane ## power cycles by IPMI, with an operator and a host that is really switched off (gets its tools by apt: root)
 	@$(BIN)/python -m tests.bmc.tools
 	$(BIN)/pytest tests/bmc -o python_files='case_*.py' -n 4 --dist=loadgroup $(ARGS)
+
+test-fencing: $(STAMP) ## the packaged fence agents against BMCs that speak IPMI and Redfish (gets its tools by apt: root)
+	@$(BIN)/python -m tests.fencing.tools
+	$(BIN)/pytest tests/fencing -o python_files='case_*.py' -n 3 --dist=worksteal $(ARGS)
 
 test-cluster-api: controlplane ## sick hosts that the real manager of Cluster API has remedied, and our health checks beside its own (builds it: about 5 minutes, once)
 	@$(BIN)/python -m tests.harness.build clusterapi

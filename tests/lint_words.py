@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-SUFFIXES = {"", ".bu", ".conf", ".go", ".md", ".pml", ".preset", ".py", ".service", ".spec", ".target", ".toml", ".xml"}
+SUFFIXES = {"", ".bu", ".conf", ".go", ".md", ".pml", ".preset", ".py", ".service", ".socket", ".spec"}
+SUFFIXES |= {".target", ".toml", ".xml"}
 NOT_OURS = {"LICENSE", "lint_words.py", "test_words.py"}  # the latter two quote the words
 FOLDERS = (".ci", "docs", "etc", "packaging", "pp_hostd", "systemd", "tests")
 

@@ -10,7 +10,8 @@ import pytest
 from pp_hostd.kube.resources import BARE_METAL_HOSTS, NODES, OPENSHIFT_MACHINES, PODS
 from tests.bmc.operator import DETACHED, PAUSED
 from tests.bmc.operator import REBOOT as BARE
-from tests.bmc.rig import HOST, KEY, MACHINE, NODE, PASSWORD, PLACE, Rig
+from tests.bmc.rig import HOST, KEY, MACHINE, NODE, PLACE, Rig
+from tests.bmc.simulator import PASSWORD
 from tests.harness.eventually import eventually
 
 END_SECONDS = 90

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ import requests
 from pp_hostd.kube.resources import BARE_METAL_HOSTS, CONFIG_MAPS, EVENTS, NAMESPACES, NODES, OPENSHIFT_MACHINES, PODS
 from pp_hostd.model.keys import EXTERNAL_REMEDIATION, LEADER_USER, LEADERS, NAMESPACE, backup_name
 from tests.bmc import chassis
+from tests.bmc.simulator import PASSWORD, command_of_bmc, lay_wires, set_wires
 from tests.bmc.webhook import CONFIGURATIONS, lay_webhook
 from tests.harness.cluster import token_of
 from tests.harness.controlplane import RealCluster
@@ -44,19 +44,6 @@ SETTINGS: Mapping[str, Any] = {
 }
 MINUTE_SECONDS = 1.0
 """Of the operator, which waits for many."""
-PASSWORD = "secret"
-BMC = """name "bmc"
-set_working_mc 0x20
-  startlan 1
-    addr 127.0.0.1 {port}
-    priv_limit admin
-    allowed_auths_admin none md2 md5 straight
-    guid a123456789abcdefa123456789abcdef
-  endlan
-  chassis_control "{wires}"
-  user 2 true "admin" "{password}" admin 10 none md2 md5 straight
-"""
-EMULATED = "mc_setbmc 0x20\nmc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr\nmc_enable 0x20\n"
 PP_LEADER = "import sys; from pp_hostd.cli import leader; sys.exit(leader())"
 
 
@@ -107,24 +94,14 @@ class Rig:
         self.patch(NODES, NODE, {"metadata": {"labels": LABELS}, "spec": {"taints": [TAINT]}})
 
     def _lay_wires(self) -> None:
-        self.wires.mkdir()
         arguments = [NODE, SUBJECT, str(self.cluster.kubeconfig()), str(self.wires)]
         host = ["/usr/bin/env", f"PYTHONPATH={REPOSITORY}", sys.executable, "-m", "tests.bmc.host", *arguments]
-        (self.wires / "command").write_text("\n".join(host))
-        self.set_wires("works")
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        self.set_access(port=port, password=PASSWORD)
-        wires = f"{sys.executable} -I {chassis.__file__} {self.wires}"
-        (self.wires / "lan.conf").write_text(BMC.format(port=port, wires=wires, password=PASSWORD))
-        (self.wires / "sim.emu").write_text(EMULATED)
+        self.set_access(port=lay_wires(self.wires, host), password=PASSWORD)
 
     # Its parts, each of which can go and come back.
 
     def start_bmc(self) -> None:
-        files = ["-c", f"{self.wires}/lan.conf", "-f", f"{self.wires}/sim.emu", "-s", f"{self.wires}/state"]
-        self.supervisor.run("ipmi_sim", ["ipmi_sim", "-n", *files])
+        self.supervisor.run("ipmi_sim", command_of_bmc(self.wires))
 
     def start_operator(self) -> None:
         program = ["/usr/bin/env", f"PYTHONPATH={REPOSITORY}", sys.executable, "-m", "tests.bmc.operator"]
@@ -164,8 +141,7 @@ class Rig:
             os.kill(pid, signal.SIGCONT)
 
     def set_wires(self, mode: str) -> None:
-        """`works`, `dead` (accepts everything, does nothing), or `one way` (off, and never on)."""
-        (self.wires / "mode").write_text(mode)
+        set_wires(self.wires, mode)
 
     def set_access(self, **changes: Any) -> None:
         """As the operator knows the BMC."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Mapping
 
 PACKAGES = {"ipmi_sim": "openipmi", "ipmitool": "ipmitool"}
 INSTALL_SECONDS = 600
 
 
-def main() -> None:
-    missing = sorted(package for program, package in PACKAGES.items() if shutil.which(program) is None)
+def install(packages: Mapping[str, str]) -> None:
+    """Get those packages whose program is not there."""
+    missing = sorted(package for program, package in packages.items() if shutil.which(program) is None)
     if missing:
         print(f"BMCs: installing {' '.join(missing)} (root)", flush=True)
         apt = ["apt-get", "-qq", "-y", "-o", "DPkg::Lock::Timeout=300"]
@@ -19,4 +21,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    install(PACKAGES)

@@ -89,9 +89,23 @@ def test_the_plain_package_requires_its_libraries_by_name_and_the_bundled_one_sa
 
 def test_the_leader_s_and_the_administrators_packages_require_the_agent_s(rpms: Path) -> None:
     assert "pp-hostd = 0.1.0-1" in query(rpms / LEADER.format(""), "--requires")
-    assert "/usr/bin/pp-leader" in query(rpms / LEADER.format(""), "--list")
+    files = query(rpms / LEADER.format(""), "--list")
+    for path in (
+        "/usr/bin/pp-leader",
+        "/usr/lib/systemd/system/pp-leader.service",
+        "/usr/lib/systemd/system/pp-leader-fence.socket",
+        "/usr/lib/systemd/system/pp-leader-fence@.service",
+    ):
+        assert path in files
     needed = query(rpms / ADMIN.format(""), "--requires")
     assert {"pp-leader = 0.1.0-1", "python3-kubernetes", "python3-pyroute2", "python3-requests"} <= set(needed)
+
+
+def test_fence_agents_are_suggested_and_never_required(rpms: Path) -> None:
+    assert {"fence-agents-ipmilan", "fence-agents-redfish"} <= set(query(rpms / LEADER.format(""), "--suggests"))
+    for package in (AGENT, LEADER, ADMIN):
+        for strength in ("--requires", "--recommends"):
+            assert not [each for each in query(rpms / package.format(""), strength) if "fence" in each]
 
 
 def test_rpmlint_has_nothing_to_say(rpms: Path) -> None:

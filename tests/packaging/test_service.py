@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.harness.eventually import eventually
 from tests.packaging.guest import Guest
 from tests.packaging.site import CONFIG_FILE, OVERRIDES, SETTINGS, Site
@@ -9,6 +11,23 @@ from tests.packaging.site import CONFIG_FILE, OVERRIDES, SETTINGS, Site
 UNITS = ("pp-hostd.service", "pp-hostd-gate.service", "pp-leader.service")
 DOZE = "[Unit]\nRequires=sleep.target\nAfter=sleep.target\n[Service]\nType=oneshot\nExecStart=/bin/true\n"
 """In place of systemd-suspend.service, which would send the machine under the tests to sleep."""
+AGENT = "#!/bin/sh\ncat\nid -u\ntouch /etc/left 2>/dev/null && echo wrote\nls /dev/watchdog 2>/dev/null\nexit 2\n"
+CALL = """
+import asyncio
+from pp_hostd.fencing.call import AgentCall
+from pp_hostd.fencing.client import SOCKET, run_agent
+print(repr(asyncio.run(run_agent(SOCKET, AgentCall("fence_test", (("action", "status"),), 60.0)))))
+"""
+CALLING = """[Service]
+Type=oneshot
+RemainAfterExit=yes
+Restart=no
+WatchdogSec=0
+Environment=PYTHONPATH=/usr/share/pp-hostd
+ExecStart=
+ExecStart=/usr/bin/python3 /etc/pp-hostd/call.py
+"""
+"""In place of the leader, with all else that its unit has."""
 UPGRADE = ("pp-hostd-0.1.0-2.bundled", "pp-leader-0.1.0-2.bundled")
 
 
@@ -120,6 +139,31 @@ def test_the_leader_runs_as_a_user_of_its_own_with_copies_of_the_credentials(sit
     process = guest.run("cat", f"/proc/{guest.shows('pp-leader.service', 'MainPID')}/status").stdout
     assert "Uid:\t0" not in process
     assert "CapPrm:\t0000000000000000" in process
+
+
+def called(site: Site, *as_whom: str) -> str:
+    """The reply to somebody who has an agent run."""
+    return site.guest.run(*as_whom, "env", "PYTHONPATH=/usr/share/pp-hostd", "python3", "/etc/pp-hostd/call.py").stdout
+
+
+def test_the_leader_has_a_fence_agent_run_in_a_sandbox_and_nobody_else_has_but_root(site: Site) -> None:
+    guest = site.guest
+    guest.write("/usr/sbin/fence_test", AGENT, "755")
+    guest.write("/etc/pp-hostd/call.py", CALL)
+    guest.write("/etc/systemd/system/pp-leader.service.d/calling.conf", CALLING)
+    guest.run("systemctl", "daemon-reload")
+    assert not guest.is_active("pp-leader-fence.socket")
+    guest.run("systemctl", "start", "pp-leader.service")
+    said = guest.journal("pp-leader.service")
+    found = re.search(r"AgentReply\(code=2, output='action=status\\n(\d+)\\n', trouble=''\)", said)
+    assert found is not None, said
+    assert int(found[1]) > 1000  # a user that exists while it runs
+    assert "fence_test status: exit code 2" in guest.journal("pp-leader-fence@*")
+    assert guest.is_active("pp-leader-fence.socket")
+    assert "code=2" in called(site)
+    assert "only pp-leader.service and root may have fence agents run" in called(site, "setpriv", "--reuid=1000")
+    guest.run("systemctl", "stop", "pp-leader.service")
+    eventually(lambda: not guest.exists("/run/pp-leader-fence.sock"), "the socket goes with the leader")
 
 
 def test_a_leader_without_credentials_says_which_file_is_missing(site: Site) -> None:
