@@ -58,7 +58,8 @@ def _reply(client: socket.socket, directories: Sequence[str]) -> AgentReply:
         complain(reply.trouble)
     else:
         reply = _run(call, directories, client.fileno())
-        complain(f"{call.agent} {dict(call.parameters)['action']}: {reply.trouble or f'exit code {reply.code}'}")
+        outcome = reply.trouble or f"exit code {reply.code}"
+        complain(f"{call.agent} {dict(call.parameters)['action']}: {outcome}\n{reply.output}".rstrip())
     return reply
 
 

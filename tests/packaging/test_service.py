@@ -11,7 +11,14 @@ from tests.packaging.site import CONFIG_FILE, OVERRIDES, SETTINGS, Site
 UNITS = ("pp-hostd.service", "pp-hostd-gate.service", "pp-leader.service")
 DOZE = "[Unit]\nRequires=sleep.target\nAfter=sleep.target\n[Service]\nType=oneshot\nExecStart=/bin/true\n"
 """In place of systemd-suspend.service, which would send the machine under the tests to sleep."""
-AGENT = "#!/bin/sh\ncat\nid -u\ntouch /etc/left 2>/dev/null && echo wrote\nls /dev/watchdog 2>/dev/null\nexit 2\n"
+AGENT = """#!/bin/sh
+cat
+id -u
+touch /etc/left 2>/dev/null && echo wrote
+ls /dev/watchdog 2>/dev/null
+logger leaked 2>/dev/null
+exit 2
+"""
 CALL = """
 import asyncio
 from pp_hostd.fencing.call import AgentCall
@@ -158,7 +165,9 @@ def test_the_leader_has_a_fence_agent_run_in_a_sandbox_and_nobody_else_has_but_r
     found = re.search(r"AgentReply\(code=2, output='action=status\\n(\d+)\\n', trouble=''\)", said)
     assert found is not None, said
     assert int(found[1]) > 1000  # a user that exists while it runs
-    assert "fence_test status: exit code 2" in guest.journal("pp-leader-fence@*")
+    logged = guest.journal("pp-leader-fence@*")
+    assert "fence_test status: exit code 2" in logged and "action=status" in logged
+    assert "leaked" not in guest.run("journalctl", "--no-pager").stdout
     assert guest.is_active("pp-leader-fence.socket")
     assert "code=2" in called(site)
     assert "only pp-leader.service and root may have fence agents run" in called(site, "setpriv", "--reuid=1000")
