@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Coroutine, Iterator
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any, Callable
 
@@ -16,10 +17,12 @@ from pp_hostd.leader.approvals import Approvals
 from pp_hostd.leader.driver import Driver
 from pp_hostd.leader.election import Election
 from pp_hostd.leader.health_metrics import HealthMetrics
+from pp_hostd.leader.kdump import KdumpListener
 from pp_hostd.leader.node_memory import NextAction
 from pp_hostd.leader.object_faults import ObjectFaults
 from pp_hostd.leader.observe import Observer
 from pp_hostd.leader.progress_events import ProgressEvents
+from pp_hostd.leader.remedies.node_fence.seen import DumpsSeen, wants_dumps
 from pp_hostd.leader.status_config_map import StatusConfigMap
 from pp_hostd.leader.steps.own_objects import WriteRoster
 from pp_hostd.leader.steps.port import LeaderStep, Noticed, StepEnded, StepNews
@@ -89,6 +92,7 @@ class LeaderTerm:
         self._tasks: set[asyncio.Task[None]] = set()
         self._remedies: dict[tuple[str, str], int] = {}
         self._health_metrics = HealthMetrics()
+        self._kdump = KdumpListener(clock, wake.set)
 
     async def serve(self) -> None:
         """Until the Lease is no longer valid, or this is cancelled."""
@@ -103,6 +107,7 @@ class LeaderTerm:
                 self._board.refresh()
                 await self._sleep(min(due_at, self._election.acting_until_at) - self._clock())
         finally:
+            self._kdump.set_listening(False)
             await self._apply.close()
             await end(self._tasks)
 
@@ -133,7 +138,11 @@ class LeaderTerm:
     # The driver's senses.
 
     def observed(self) -> Observed:
-        return self._observer.observed
+        found = self._observer.observed
+        self._kdump.set_listening(wants_dumps(found))
+        if not self._kdump.seen:
+            return found
+        return replace(found, parts={**found.parts, DumpsSeen: DumpsSeen(self._kdump.seen)})
 
     def take(self) -> list[StepNews]:
         taken, self._news = self._news, []
@@ -207,7 +216,8 @@ class LeaderTerm:
     def _troubles(self) -> tuple[str, ...]:
         certificate = self._client.certificate
         expiry = "" if certificate is None else sentence_about(certificate, wallclock())
-        return self._observer.trouble, self._roster_trouble, self._board.trouble, self._approvals.trouble, expiry
+        parts = self._observer.trouble, self._roster_trouble, self._board.trouble, self._approvals.trouble
+        return (*parts, self._kdump.trouble, expiry)
 
     def metrics(self) -> Iterator[Metric]:
         yield from self._progress_events.metrics()

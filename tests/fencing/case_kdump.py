@@ -20,7 +20,7 @@ def test_what_a_crashed_host_sends_is_heard(address: str) -> None:
         site = Site()
         with site.listening() as listener:
             sends = [SENDER, f"--ipport={site.port}", "--count=2", "--interval=1", address]
-            subprocess.run(sends, check=True, timeout=SEND_SECONDS)
+            subprocess.run(sends, check=True, timeout=SEND_SECONDS)  # noqa: ASYNC221
             await until(lambda: listener.seen, "the sender is heard")
             await site.takes()
             assert listener.seen[address] == site.now

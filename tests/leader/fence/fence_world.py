@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from pp_hostd.fencing.call import AgentCall, AgentReply
 from pp_hostd.kube.resources import NODE_FENCES, NODE_REMEDY_CONFIGURATIONS
 from pp_hostd.leader.registry import REGISTRY, Registry
 from pp_hostd.leader.remedies.node_fence.fence import NodeFence, fence_name, parse_fence
+from pp_hostd.leader.remedies.node_fence.seen import DumpsSeen
+from pp_hostd.model.observed import Observed
 from pp_hostd.model.record import Unreadable
 from tests.leader.virtual_host import HOST, World
 
@@ -27,6 +30,7 @@ class FenceWorld(World):
     def __init__(self, registry: Registry = REGISTRY, machines: str = "node") -> None:
         self.power, self.port, self.mode = True, True, "obeys"
         self.other_power = True
+        self.dumps: dict[str, float] = {}
         self.calls: list[tuple[str, str]] = []
         self.kubelet, self.renewed_at = True, 0.0
         super().__init__(machines, registry=registry)
@@ -75,6 +79,15 @@ class FenceWorld(World):
         """Its kubelet reports the boot that runs."""
         self.kubelet = True
         self.report(HOST, "True")
+
+    def observed(self) -> Observed:
+        found = super().observed()
+        return replace(found, parts={**found.parts, DumpsSeen: DumpsSeen(self.dumps)})
+
+    def crash(self) -> None:
+        """Its kernel is dead, and the one that saves the dump says so."""
+        self.power = self.kubelet = False
+        self.dumps = {"10.0.0.1": self.now}
 
     # Its devices
 

@@ -133,3 +133,31 @@ def test_a_new_leader_resumes_wherever_the_old_one_died() -> None:
             break
         steps += 1
     assert steps > 20
+
+
+def test_a_kernel_that_has_crashed_frees_its_workloads_while_its_dump_is_saved() -> None:
+    world = a_world(kdump="true", kdump_timeout="90s")
+    world.cut_off()
+    world.fence()
+    world.run(lambda: world.is_at("Isolation", "Done"))
+    world.crash()
+    crashed_at = world.now
+    world.run(world.free)
+    assert not world.calls, "and nothing is switched off yet"
+    world.run(lambda: bool(world.calls))
+    assert world.now - crashed_at >= 90.0
+    world.run(lambda: world.is_at("Recovery", "Final"))
+
+
+def test_messages_of_a_kernel_prove_nothing_where_nobody_wants_them_or_the_kubelet_lives() -> None:
+    world = a_world(grace_timeout="1h")
+    world.configure("mark-unschedulable", "", "")
+    world.cut_off()
+    world.fence()
+    world.dumps = {"10.0.0.1": world.now + 20}
+    world.spend(300.0)
+    assert world.pods[HOST] == 2
+    world.configure_cluster(grace_timeout="1h", kdump="true")
+    world.kubelet = True
+    world.spend(300.0)
+    assert world.pods[HOST] == 2

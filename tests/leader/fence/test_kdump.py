@@ -22,6 +22,7 @@ from pp_hostd.leader.kdump import (
 from tests.agent.objects import until
 from tests.leader.fence.kdump_site import JUNK, MESSAGE, Site
 
+
 def test_the_message_counts_in_either_byte_order() -> None:
     assert is_message(MESSAGE) and is_message(struct.pack(">II", 0x1B302A40, 1))
 

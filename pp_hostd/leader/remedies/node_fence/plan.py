@@ -13,13 +13,15 @@ from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.plan.valves import Valves, handed_over, paused
 from pp_hostd.leader.plan.view import View
 from pp_hostd.leader.remedies.node_fence.automaton import Move, Situation, Wait, Work, next_move
-from pp_hostd.leader.remedies.node_fence.configuration import ConfigurationsSeen, RemedyRules, Threshold
+from pp_hostd.leader.remedies.node_fence.configuration import ConfigurationsSeen, Fences, RemedyRules, Threshold
 from pp_hostd.leader.remedies.node_fence.delegation import OTHER_REMEDIES
-from pp_hostd.leader.remedies.node_fence.fence import NodeFence, Outcome, Progress, State, Status, Step
+from pp_hostd.leader.remedies.node_fence.evidence import contradiction, freed
+from pp_hostd.leader.remedies.node_fence.fence import FENCED, NodeFence, Outcome, Progress, State, Status, Step
 from pp_hostd.leader.remedies.node_fence.flow import Flow, at_work, still_runs
+from pp_hostd.leader.remedies.node_fence.memory import Proof
 from pp_hostd.leader.remedies.node_fence.methods import methods_of
 from pp_hostd.leader.remedies.node_fence.running import next_of_method
-from pp_hostd.leader.remedies.node_fence.seen import FencesSeen
+from pp_hostd.leader.remedies.node_fence.seen import DumpsSeen, FencesSeen
 from pp_hostd.leader.remedies.node_fence.steps import BeginFence, DeleteFence, LookAtNode, NoteBoot, WriteFence
 from pp_hostd.leader.remedies.node_fence.survey import surveyed
 from pp_hostd.leader.steps.nodes import Uncordon
@@ -50,7 +52,30 @@ def fenced(view: View, valves: Valves) -> NextAction | None:
     order = paused(view)
     if order and not _frees(flow):
         return view.waits(Stage.HELD, order)
-    return _moved(flow, next_move(fence.progress, _situation(flow), config), valves)
+    return _dumped(flow) or _moved(flow, next_move(fence.progress, _situation(flow), config), valves)
+
+
+def _dump(flow: Flow) -> Proof | None:
+    """A kernel that has crashed since the flow began says so: it is dead, and another one saves its dump. None if it
+    has not, or if nobody wants to know."""
+    address = flow.seen.node.address
+    heard_at = flow.view.observed.part(DumpsSeen).heard.get(address or "")
+    if not flow.config.kdump or heard_at is None or not at_work(flow.fence):
+        return None
+    return Proof(Fences.POWER, heard_at, f"its kernel has crashed and saves its dump (kdump, from {address})")
+
+
+def _dumped(flow: Flow) -> NextAction | None:
+    """Frees the workloads of a kernel that has crashed, beside whatever the flow does. None if there are none."""
+    proof = _dump(flow)
+    if proof is None or (still_runs(flow.seen) and flow.fence.progress.cleaned):
+        return None
+    if flow.fence.progress.boot != flow.seen.node.boot or contradiction(flow.view, flow.fence, proof):
+        return None
+    progress = flow.fence.progress
+    told = progress.with_condition(FENCED, "KernelCrashed", proof.sentence)
+    freed_by = replace(progress, cleaned=True, conditions=told)
+    return freed(flow.view, flow.seen, flow.fence, proof) or flow.writes(freed_by, proof.sentence)
 
 
 def _frees(flow: Flow) -> bool:
@@ -85,6 +110,7 @@ def _situation(flow: Flow) -> Situation:
         age_seconds=now - part.since_at,
         methods=len(flow.methods),
         pause_seconds=_pause_seconds(flow),
+        dump_seconds=0.0 if _dump(flow) is None else flow.config.kdump_seconds,
         climbs=flow.climbs and progress.step is Step.ISOLATION,
     )
 

@@ -1,4 +1,4 @@
-"""All that the remedy reads beside Nodes and machines: NodeFences, their ConfigMaps, and the Nodes' providers."""
+"""All that the remedy reads beside Nodes and machines: NodeFences, ConfigMaps, providers of Nodes, kdump messages."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import field
 
 from pp_hostd.frozen import frozen
 from pp_hostd.leader.facts.nodes import FactsCache
-from pp_hostd.leader.remedies.node_fence.config_maps import ConfigMapsSeen
+from pp_hostd.leader.remedies.node_fence.config_maps import ClusterConfig, ConfigMapsSeen
 from pp_hostd.leader.remedies.node_fence.fence import NodeFence
+from pp_hostd.model.observed import Observed
 from pp_hostd.model.record import Fields, Unreadable, read
 
 
@@ -19,6 +20,13 @@ class FencesSeen:
     fences: Mapping[str, NodeFence] = field(default_factory=dict)
     config_maps: ConfigMapsSeen = ConfigMapsSeen()
     providers: Mapping[str, str] = field(default_factory=dict)
+
+
+@frozen
+class DumpsSeen:
+    """When the last message of a kernel that saves its dump came from each address, by the leader's clock."""
+
+    heard: Mapping[str, float] = field(default_factory=dict)
 
 
 class ProvidersCache(FactsCache[str]):
@@ -39,3 +47,10 @@ class ProvidersCache(FactsCache[str]):
 def _provider(node: object) -> str | None:
     found = Fields(node).section("spec").anything("providerID")
     return found[:500] if isinstance(found, str) and found else None
+
+
+def wants_dumps(observed: Observed) -> bool:
+    """Whether the leader listens for kernels that have crashed: for as long as a node is fenced."""
+    seen = observed.part(FencesSeen)
+    config = seen.config_maps.cluster
+    return bool(seen.fences) and isinstance(config, ClusterConfig) and config.kdump
