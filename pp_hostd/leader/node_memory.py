@@ -28,7 +28,8 @@ class NodeMemory:
     `inspection` is the last one. `left` is how many workloads are left to free, None if that is not known. After a step
     that failed because of `trouble`, the next one is not begun before `not_before_at`. `awaited` says what has not come
     yet, since `awaited_at`; empty if nothing is awaited. `fell_back` says that the host could not be switched off, and
-    has to reset itself.
+    has to reset itself. `stored` is the id of the backup that licenses the deletion of its Node, if this very term has
+    stored it, and has not tried to drop it since; None otherwise.
     """
 
     counted: Beginning | None = None
@@ -39,6 +40,7 @@ class NodeMemory:
     awaited: str = ""
     awaited_at: float = 0.0
     fell_back: bool = False
+    stored: int | None = None
     failures: int = 0
     """How many steps in a row were refused or not answered."""
     parts: Mapping[type, object] = field(default_factory=dict)

@@ -71,6 +71,8 @@ GRANT = "more-resets"
 BACKUP_KEY = "node"
 EARLY_BACKUP_KEY = "node-before"
 """Of a backup that licenses nothing: a leader that does not know this key takes the backup for unreadable."""
+STORED_AFTER = "stored-after"
+"""The version of the backup before this one, so that no two versions have the same content."""
 
 
 def backup_name(node: str) -> str:

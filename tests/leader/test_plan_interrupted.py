@@ -21,6 +21,7 @@ from pp_hostd.leader.steps.nodes import (
 )
 from pp_hostd.leader.steps.workloads import FreeWorkloads
 from pp_hostd.model.condemnation import NotRequested, last_id
+from pp_hostd.model.control import Pause
 from pp_hostd.model.keys import CONDEMNATION_ID
 from pp_hostd.model.step import Written
 from tests.leader.remediation import (
@@ -33,6 +34,7 @@ from tests.leader.remediation import (
     requested,
     waiting,
 )
+from tests.leader.virtual_cluster import SINCE
 from tests.leader.virtual_host import HOST, LABELS, TAINT, World
 
 
@@ -330,3 +332,34 @@ def test_a_request_that_comes_while_the_node_is_being_made_anew_is_another_matte
     world.request()
     world.run(lambda: bool(world.steps(NoteRequest)))
     assert not world.steps(Clear)
+
+
+@pytest.mark.parametrize("written", [Written.UNKNOWN, Written.DONE])
+def test_no_node_is_deleted_by_a_backup_that_this_leader_may_have_dropped(written: Written) -> None:
+    """The watch of ConfigMaps is late. A gate opens where Node and backup are missing, so both must not be."""
+    world = after_steps(len(CERTAIN) + 1)
+    assert world.licensed()
+    world.order({"paused": Pause("anna", SINCE, "a look first").render()})
+    world.driver.turn()
+    assert isinstance(world.under_way[0][1], DropBackup)
+    world.api.lags = True
+    if written is Written.DONE:
+        world.carry_out()
+    else:
+        world.fail(written)
+    world.api.lags = False
+    before = len(world.steps(StoreBackup))
+    world.order({})
+    world.run(lambda: bool(world.steps(DeleteNode)))
+    assert len(world.steps(StoreBackup)) > before, "it is stored again first"
+    assert world.licensed()
+
+
+@KINDS
+def test_another_leader_stores_the_backup_again_before_it_frees_anything(machines: str) -> None:
+    world = after_steps(len(BY_DELETION) - 4, machines)
+    assert world.api.get("nodes", HOST) is None
+    world.a_term("b")
+    world.run(lambda: bool(world.steps(FreeWorkloads)))
+    kinds = [type(step) for step in world.steps()]
+    assert kinds[kinds.index(DeleteNode) :][:3] == [DeleteNode, StoreBackup, FreeWorkloads]

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Callable
 
 from pp_hostd.leader.node_memory import FEW_FAILURES, NodeMemory, Term
+from pp_hostd.leader.steps.nodes import DropBackup, StoreBackup
 from pp_hostd.leader.steps.own_objects import SpendBudget
 from pp_hostd.leader.steps.port import Freed, Inspected, StepEnded, StepNews
 from pp_hostd.leader.steps.workloads import FreeWorkloads
@@ -55,8 +56,12 @@ def _after(memory: NodeMemory, news: StepNews) -> NodeMemory:
 def _ended(memory: NodeMemory, ended: StepEnded) -> NodeMemory:
     if isinstance(ended.step, SpendBudget):  # it counts once the watch shows it, whatever became of the answer
         memory = replace(memory, counted=ended.step.beginning)
+    if isinstance(ended.step, DropBackup):  # one that was not answered may still take effect
+        memory = replace(memory, stored=None)
     if ended.written is not Written.DONE:
         return _failed(memory, ended)
+    if isinstance(ended.step, StoreBackup):
+        memory = replace(memory, stored=None if ended.step.backup.early else ended.step.backup.id)
     memory = replace(memory, not_before_at=0.0, trouble="", failures=0)
     if isinstance(ended.step, FreeWorkloads) and memory.left:
         return replace(memory, not_before_at=ended.at + PAUSE_SECONDS, trouble=ended.sentence or "some are still there")

@@ -23,6 +23,7 @@ from pp_hostd.model.keys import (
     RECREATED,
     REPLACES,
     REQUESTED_AGAIN,
+    STORED_AFTER,
     backup_name,
 )
 from pp_hostd.model.moment import render_moment
@@ -313,13 +314,15 @@ class SetCondition:
 
 @frozen
 class StoreBackup:
-    """In place of the stored one of that version; None creates it."""
+    """In place of the stored one of that version; None creates it. The ConfigMap gets another version in any case,
+    which voids each request to drop it that is still under way."""
 
     backup: Backup
     resource_version: str | None
 
     async def run(self, port: Port) -> str:
-        return await port.store(backup_name(self.backup.name), self.backup.data(), self.resource_version)
+        data = {**self.backup.data(), STORED_AFTER: self.resource_version or ""}
+        return await port.store(backup_name(self.backup.name), data, self.resource_version)
 
 
 @frozen

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pp_hostd.leader.node_memory import NextAction, Stage
-from pp_hostd.leader.plan.freeing import undeletable
+from pp_hostd.leader.plan.freeing import freed, undeletable
 from pp_hostd.leader.plan.request_trouble import request_trouble, unreadable_backup
 from pp_hostd.leader.plan.valves import Valves, begun, handed_over, paused
 from pp_hostd.leader.plan.view import View
@@ -104,7 +104,7 @@ def _after_deletion(view: View, stored: BackupSeen, backup: Backup) -> NextActio
     # If the condemnation was lifted, somebody else may have deleted the Node, of a host that lives.
     lifted = _is_lifted(view)
     if seen is None and view.memory.left != 0 and not lifted:
-        return _frees(view, Freeing.ALL)
+        return freed(view, stored, backup)
     if seen is None:
         why = "condemnation lifted" if lifted else "workloads released"
         return view.does(Stage.GIVING_BACK, Recreate(backup), f"{why}; recreating the Node")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pp_hostd.leader.node_memory import NextAction, Stage
-from pp_hostd.leader.plan.freeing import deleted, undeletable
+from pp_hostd.leader.plan.freeing import deleted, freed, undeletable
 from pp_hostd.leader.plan.request_trouble import ids_are_used_up, others_node, unreadable_backup
 from pp_hostd.leader.plan.valves import Valves, handed_over, paused
 from pp_hostd.leader.plan.view import View
@@ -28,7 +28,6 @@ from pp_hostd.leader.remedies.power_cycle.table import Action, Situation, action
 from pp_hostd.leader.remedies.power_cycle.trouble import host_trouble, kept_off_by_others, rival, unfit, without_host
 from pp_hostd.leader.steps.machines import Clear, DeleteMachine, Inspect
 from pp_hostd.leader.steps.nodes import Complete, DropBackup, Recreate, StoreBackup
-from pp_hostd.leader.steps.workloads import Freeing, FreeWorkloads
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.condemnation import NotRequested, Requested, last_id
 from pp_hostd.model.machine import Machine
@@ -182,10 +181,10 @@ def _delete_node(view: View, machine: Machine, host: BareMetalHost, why: str) ->
 
 def _freed(view: View) -> NextAction | None:
     """Its Node is gone, and its host is kept off: what it ran may run elsewhere."""
-    if own_backup(view) is None or view.seen is not None or view.memory.left == 0 or not is_off(view):
+    stored, backup = view.backup_seen, own_backup(view)
+    if stored is None or backup is None or view.seen is not None or view.memory.left == 0 or not is_off(view):
         return None
-    left = "" if view.memory.left is None else f" ({view.memory.left} are left)"
-    return view.does(Stage.FREEING, FreeWorkloads(view.name, Freeing.ALL), f"freeing its workloads{left}")
+    return freed(view, stored, backup)
 
 
 def _renewed(view: View, host: BareMetalHost) -> NextAction | None:
