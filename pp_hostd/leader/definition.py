@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pp_hostd.kube.resources import POISON_PILL_REMEDIATIONS, Resource
+from pp_hostd.leader.facts.limits import MOST_SECONDS
 from pp_hostd.leader.steps.api import Json
 
 OWN_GROUP = POISON_PILL_REMEDIATIONS.group
@@ -11,6 +14,23 @@ DEFINITIONS = Resource(
 )
 MANAGED_BY, US = "app.kubernetes.io/managed-by", "pp-leader"
 """The label by which a definition is known as one that `pp-leader install` made."""
+_GO_DURATION = "^(0|(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$"
+
+
+def text(description: str, **more: Any) -> Json:
+    return {"type": "string", "description": description, **more}
+
+
+def duration(description: str, **more: Any) -> Json:
+    """As Go writes it: 300s, 5m, 1h30m."""
+    most = f"{MOST_SECONDS / 3600:g}h"
+    rule = {
+        "rule": f"self.matches('{_GO_DURATION}') && duration(self) <= duration('{most}')",
+        "message": f"it is not a duration like 300s, 5m or 1h30m, of at most {MOST_SECONDS / 86400:g} days",
+    }
+    return text(description, maxLength=40, **more, **{"x-kubernetes-validations": [rule]})
+
+
 CONDITION: Json = {
     "type": "object",
     "required": ["type", "status"],
@@ -18,6 +38,12 @@ CONDITION: Json = {
         **{key: {"type": "string"} for key in ("type", "status", "reason", "message")},
         "lastTransitionTime": {"type": "string", "format": "date-time"},
     },
+}
+CONDITIONS: Json = {
+    "type": "array",
+    "items": CONDITION,
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["type"],
 }
 
 

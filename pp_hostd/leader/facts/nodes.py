@@ -1,4 +1,4 @@
-"""The facts of Nodes that health checks judge by: labels, conditions and age."""
+"""The facts of Nodes that health checks and thresholds judge by: labels, conditions and age."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ class NodeFacts:
     created_wallclock: float
     labels: Mapping[str, str]
     conditions: tuple[NodeCondition, ...]
+    deleting: bool = False
+    """Somebody has deleted it, and a finalizer keeps it."""
 
     def condition(self, of_type: str) -> NodeCondition | None:
         return next((each for each in self.conditions if each.type == of_type), None)
@@ -90,6 +92,7 @@ def _facts(node: Fields, words: dict[str, str]) -> NodeFacts:
         created_wallclock=wallclock_of(metadata.anything("creationTimestamp")),
         labels=labels,
         conditions=tuple(sorted(each for each in found if each is not None)),
+        deleting=metadata.anything("deletionTimestamp") is not None,
     )
 
 

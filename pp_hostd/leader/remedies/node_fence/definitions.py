@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pp_hostd.kube.resources import NODE_FENCES
-from pp_hostd.leader.definition import CONDITION, definition
+from pp_hostd.leader.definition import CONDITIONS, definition
 from pp_hostd.leader.remedies.node_fence.fence import MOST_JOBS, MOST_METHODS, PREFIX, Outcome, Status, Step
 from pp_hostd.leader.steps.api import Json
 
@@ -44,12 +44,7 @@ _PARTS: Json = {
     "methods": {"type": "array", "maxItems": MOST_METHODS, "items": _METHOD},
     "jobs": {"type": "array", "maxItems": MOST_JOBS, "items": _TEXT},
     "cleaned": {"type": "boolean", "description": "Whether the workloads of the node were freed."},
-    "conditions": {
-        "type": "array",
-        "items": CONDITION,
-        "x-kubernetes-list-type": "map",
-        "x-kubernetes-list-map-keys": ["type"],
-    },
+    "conditions": CONDITIONS,
 }
 _COLUMNS: list[Json] = [
     {"name": "Node", "type": "string", "jsonPath": ".node"},

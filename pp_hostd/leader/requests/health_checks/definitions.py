@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pp_hostd.kube.resources import NODE_HEALTH_CHECKS
-from pp_hostd.leader.definition import CONDITION, MANAGED_BY, US, definition
-from pp_hostd.leader.facts.limits import MOST, MOST_SECONDS
+from pp_hostd.leader.definition import CONDITIONS, MANAGED_BY, US, definition, duration, text
+from pp_hostd.leader.facts.limits import MOST
 from pp_hostd.leader.requests.health_checks.check import DEFAULT_MOST, MOST_UNREACHABLE_SECONDS
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.model.observed import CONTROL_PLANE_LABELS
@@ -14,25 +12,9 @@ from pp_hostd.model.observed import CONTROL_PLANE_LABELS
 DEFAULT_NAME = "workers"
 FULL_NAME = f"{NODE_HEALTH_CHECKS.plural}.{NODE_HEALTH_CHECKS.group}"
 """As kubectl takes it, also where somebody else has a kind of the same name."""
-_GO_DURATION = "^(0|(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$"
 _RANGE = "^[[][0-9]{1,7}-[0-9]{1,7}[]]$"
 _NAME = "[a-z0-9]([-.a-z0-9]*[a-z0-9])?"
 _MOST_CONDITIONS = 20
-
-
-def _text(description: str, **more: Any) -> Json:
-    return {"type": "string", "description": description, **more}
-
-
-def _duration(description: str, **more: Any) -> Json:
-    most = f"{MOST_SECONDS / 3600:g}h"
-    rule = {
-        "rule": f"self.matches('{_GO_DURATION}') && duration(self) <= duration('{most}')",
-        "message": f"it is not a duration like 300s, 5m or 1h30m, of at most {MOST_SECONDS / 86400:g} days",
-    }
-    return _text(description, maxLength=40, **more, **{"x-kubernetes-validations": [rule]})
-
-
 _EXPRESSION: Json = {
     "type": "object",
     "required": ["key", "operator"],
@@ -60,9 +42,9 @@ _UNHEALTHY_CONDITION: Json = {
     "type": "object",
     "required": ["type", "status", "timeout"],
     "properties": {
-        "type": _text("The type of a condition of Nodes.", minLength=1, maxLength=316),
-        "status": _text("The status that is unhealthy.", enum=["True", "False", "Unknown"]),
-        "timeout": _duration("A Node that has had the condition for longer is unhealthy: 300s, 5m, 1h30m."),
+        "type": text("The type of a condition of Nodes.", minLength=1, maxLength=316),
+        "status": text("The status that is unhealthy.", enum=["True", "False", "Unknown"]),
+        "timeout": duration("A Node that has had the condition for longer is unhealthy: 300s, 5m, 1h30m."),
     },
 }
 _TEMPLATE: Json = {
@@ -102,13 +84,13 @@ _SPEC: Json = {
             "description": "Nobody is remediated while more Nodes than these are not healthy: a number, or a part of "
             "the selected Nodes, rounded down.",
         },
-        "unhealthyRange": _text(
+        "unhealthyRange": text(
             "Instead of maxUnhealthy: Nodes are remediated only while the number of those that are not healthy is "
             "within it, as [1-3].",
             pattern=_RANGE,
             maxLength=20,
         ),
-        "nodeStartupTimeout": _duration(
+        "nodeStartupTimeout": duration(
             "A Node that never reported, or has not reported since it was remediated, is unhealthy after this; 0: "
             "never.",
             default="10m",
@@ -159,12 +141,7 @@ _STATUS: Json = {
             "description": "The Nodes for which it made, or was about to make, a remediation object.",
             "items": {"type": "string"},
         },
-        "conditions": {
-            "type": "array",
-            "items": CONDITION,
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": ["type"],
-        },
+        "conditions": CONDITIONS,
     },
 }
 _COLUMNS: list[Json] = [
