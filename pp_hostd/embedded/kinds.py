@@ -1,18 +1,20 @@
 """The kinds that the API serves, and where they differ: content, subresources, generation, updates, selectable fields.
 
-Custom resources are served as if their definitions were installed, with the status subresource and without schemas.
+Custom resources are served as if their definitions were installed, with the status subresource and without schemas. A
+NodeFence has fields of its own instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
 
 from pp_hostd.frozen import frozen
 from pp_hostd.kube import resources
 from pp_hostd.kube.resources import Resource
+from pp_hostd.leader.remedies.node_fence.definitions import fence_definition
 
 Object = dict[str, Any]
 """An object as JSON has it."""
@@ -153,7 +155,12 @@ def _custom(resource: Resource) -> Kind:
     )
 
 
-KINDS: dict[Resource, Kind] = {kind.resource: kind for kind in _BUILT_IN}
+def _fence() -> Kind:
+    schema = fence_definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    return replace(_custom(resources.NODE_FENCES), content=tuple(schema["properties"]), has_status=False)
+
+
+KINDS: dict[Resource, Kind] = {kind.resource: kind for kind in (*_BUILT_IN, _fence())}
 KINDS.update(
     (known, _custom(known)) for known in vars(resources).values() if isinstance(known, Resource) and known not in KINDS
 )

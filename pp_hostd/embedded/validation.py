@@ -64,7 +64,7 @@ _DATA_LIMIT = 1024 * 1024
 def content_causes(kind: Kind, obj: Object) -> Iterator[Cause]:
     """Everything that is wrong with it."""
     if kind.custom:
-        yield from _custom(obj)
+        yield from _custom(obj) if kind.has_status else ()
     elif kind.resource in _CHECKS:
         yield from _CHECKS[kind.resource](obj)
 

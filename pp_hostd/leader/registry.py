@@ -12,6 +12,7 @@ from pp_hostd.leader.requests.health_checks import HEALTH_CHECKS
 from pp_hostd.leader.requests.machine_health_checks import MACHINE_HEALTH_CHECKS_OF_OTHERS
 from pp_hostd.leader.requests.node_conditions import NODE_CONDITIONS
 from pp_hostd.leader.requests.remediation_objects import REMEDIATION_OBJECTS
+from pp_hostd.leader.requests.thresholds import THRESHOLDS
 from pp_hostd.leader.requests.unreachable import UNREACHABLE
 
 REMEDIES: tuple[Remedy, ...] = (POWER_CYCLE, NODE_FENCE, POISON_PILL)
@@ -23,6 +24,7 @@ REQUESTERS: tuple[Requester, ...] = (
     MACHINE_HEALTH_CHECKS_OF_OTHERS,
     UNREACHABLE,
     NODE_CONDITIONS,
+    THRESHOLDS,
 )
 
 

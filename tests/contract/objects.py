@@ -17,6 +17,7 @@ from pp_hostd.kube.resources import (
     METAL3_REMEDIATION_TEMPLATES,
     METAL3_REMEDIATIONS,
     NODE_HEALTH_CHECKS,
+    NODE_REMEDY_CONFIGURATIONS,
     NODES,
     OPENSHIFT_HEALTH_CHECKS,
     OPENSHIFT_MACHINES,
@@ -51,6 +52,14 @@ CONTENT: dict[Resource, Json] = {
     PROPOSED_REMEDIATIONS: {"spec": {"strategy": "escalate", "deleteAfterRetries": 1}},
     NODE_HEALTH_CHECKS: {
         "spec": {"selector": {}, "unreachableSeconds": 2, "maxUnhealthy": "40%", "nodeStartupTimeout": "10m"}
+    },
+    NODE_REMEDY_CONFIGURATIONS: {
+        "spec": {
+            "nodeSelector": "type=compute",
+            "thresholdConfigs": [
+                {"nodeConditionType": "Ready", "nodeConditionStatus": False, "nodeConditionPeriod": "5s"}
+            ],
+        }
     },
     POISON_PILL_REMEDIATIONS: {"spec": {"retryLimit": 1, "timeoutSeconds": 600}},
 }

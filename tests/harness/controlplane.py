@@ -11,8 +11,10 @@ from typing import Any
 import requests
 import yaml
 
+from pp_hostd.kube.resources import NODES
 from pp_hostd.leader.requests.health_checks.definitions import definitions as of_health_checks
 from pp_hostd.leader.requests.remediation_objects.definitions import definitions
+from pp_hostd.leader.requests.thresholds import THRESHOLDS
 from tests.harness.build import binaries
 from tests.harness.cluster import KNOWN_USERS, READER_RULES, Cluster, token_of
 from tests.harness.eventually import HANGS_SECONDS, eventually
@@ -21,7 +23,7 @@ from tests.harness.supervise import Supervisor
 
 CRDS = Path(__file__).parents[1] / "crds"
 OTHERS = [yaml.safe_load(path.read_text()) for path in sorted(CRDS.glob("*.yaml"))]
-DEFINITIONS = [*OTHERS, *definitions(), *of_health_checks()]
+DEFINITIONS = [*OTHERS, *definitions(), *of_health_checks(), *THRESHOLDS.definitions(NODES)]
 """Small ones of others' kinds, and those that are ours."""
 CRD_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"

@@ -76,7 +76,7 @@ class VirtualStepsApi:
         self.now = self._cluster.now
         kind, key = self._place(resource, body["metadata"]["name"], namespace)
         if self._cluster.api.get(kind, key) is not None:
-            raise _conflict(Conflict(f"{kind} {key}"))
+            raise ApiError(Outcome.CONFLICT, f"{kind} {key} is there already", reason="AlreadyExists")
         self._cluster.api.put(kind, key, body)
         return self._cluster.api.objects[kind][key]
 

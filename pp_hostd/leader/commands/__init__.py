@@ -80,8 +80,8 @@ def _add_install(commands: argparse._SubParsersAction[Any]) -> None:
         metavar="FLOW,...",
         help="what the leader gets rights for: poison-pill (always), power-cycle (BareMetalHosts), "
         "external-remediation (remediation objects; defines their kinds), health-check (NodeHealthChecks; defines "
-        "their kind), machine-health-check (the health checks of the Machines' own API). Rights of flows that are "
-        "not named "
+        "their kind), machine-health-check (the health checks of the Machines' own API), node-fence "
+        "(NodeRemedyConfigurations and NodeFences; defines their kinds). Rights of flows that are not named "
         "are taken away (default: as installed, else poison-pill)",
     )
     install.add_argument(

@@ -1,0 +1,414 @@
+"""Thresholds in the leader's own loop: who is fenced and when, who is not, and what people are told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, Callable
+
+import pytest
+
+from pp_hostd.kube.resources import NODE_REMEDY_CONFIGURATIONS, NODES
+from pp_hostd.leader.requests.thresholds.steps import CreateFence, SetStatus
+from pp_hostd.model.control import Maintenance
+from pp_hostd.model.keys import (
+    CONFIRMED_DEAD,
+    CORDONED,
+    PAUSED_MACHINE,
+    PAUSED_NODE,
+    REQUESTED_AGAIN,
+    SKIP_REMEDIATION,
+    backup_name,
+)
+from pp_hostd.model.promise import Withdrawn
+from pp_hostd.model.settings import Leader, Settings
+from tests.leader.fence.configured import FENCES, KIND, NOT_READY, ConfiguredWorld
+from tests.leader.test_paused_cluster import make_cluster, settle
+from tests.leader.virtual_cluster import SINCE
+from tests.leader.virtual_host import HOST, PEERS
+
+DISK = {"nodeConditionType": "DiskPressure", "nodeConditionStatus": True, "nodeConditionPeriod": "20s"}
+SINCE_LONG = 1000.0
+
+
+@pytest.fixture(params=["node", "openshift"])
+def world(request: pytest.FixtureRequest) -> ConfiguredWorld:
+    return ConfiguredWorld(request.param)
+
+
+def test_a_condition_that_lasts_creates_one_node_fence_and_people_are_told(world: ConfiguredWorld) -> None:
+    world.configure()
+    world.reports(HOST, "False")
+    began_at = world.now
+    world.run(lambda: bool(world.fences()))
+    assert 60.0 <= world.now - began_at <= 61.0
+    world.spend(600.0)
+    (fence,) = world.fences()
+    assert fence["metadata"]["name"] == "node-fence-x"
+    assert {key: fence[key] for key in ("node", "step", "status", "cause")} == {
+        "node": HOST,
+        "step": "Isolation",
+        "status": "New",
+        "cause": {"configuration": "all", "condition": "Ready", "status": "False"},
+    }
+    assert fence["reason"] == "it has had Ready=False for at least 60 s (NodeRemedyConfiguration all)"
+    told = [each for each in world.notices if each.reason == "ThresholdReached"]
+    assert [(each.kind, each.name) for each in told] == [(NODE_REMEDY_CONFIGURATIONS, "all"), (NODES, HOST)]
+    assert len(world.steps(CreateFence)) == 1
+    status = world.configuration().status
+    assert (status.generation, status.selected, status.matching) == (1, 5, 1)
+
+
+def test_a_node_that_is_well_in_time_is_left_alone(world: ConfiguredWorld) -> None:
+    world.configure()
+    world.reports(HOST, "False")
+    world.spend(59.0)
+    world.reports(HOST)
+    world.spend(600.0)
+    assert not world.fences()
+
+
+@pytest.mark.parametrize(("seconds", "fenced"), [(59.0, []), (61.0, [HOST])])
+def test_a_new_leader_counts_from_the_transition(seconds: float, fenced: list[str]) -> None:
+    world = ConfiguredWorld()
+    world.configure()
+    world.reports(HOST, "False", seconds_ago=seconds)
+    world.spend(0.0)
+    assert world.fenced() == fenced
+
+
+def test_the_threshold_that_was_reached_first_is_the_cause() -> None:
+    world = ConfiguredWorld()
+    world.configure(thresholdConfigs=[NOT_READY, DISK])
+    world.reports(HOST, "False", seconds_ago=70.0)
+    world.reports(HOST, "True", "DiskPressure", seconds_ago=40.0)
+    world.spend(0.0)
+    assert world.fences()[0]["cause"]["condition"] == "DiskPressure"
+
+
+def test_a_fence_that_is_there_is_not_created_again_and_one_that_ended_is() -> None:
+    world = ConfiguredWorld()
+    world.configure()
+    world.reports(HOST, "False", seconds_ago=SINCE_LONG)
+    world.spend(300.0)
+    assert len(world.steps(CreateFence)) == 1
+    world.api.put(FENCES, "node-fence-x", None)
+    world.spend(60.0)
+    assert world.fenced() == [HOST]
+    assert len(world.steps(CreateFence)) == 2
+
+
+def test_a_fence_that_the_watch_has_not_shown_yet_is_success_and_no_news() -> None:
+    world = ConfiguredWorld()
+    world.configure()
+    world.reports(HOST, "False", seconds_ago=SINCE_LONG)
+    world.driver.turn()
+    world.api.put(FENCES, "node-fence-x", {"metadata": {"name": "node-fence-x"}, "node": HOST})
+    world.spend(60.0)
+    assert len(world.steps(CreateFence)) == 1
+    assert "ThresholdReached" not in world.reasons()
+
+
+def test_other_nodes_and_labels_are_not_judged() -> None:
+    world = ConfiguredWorld()
+    world.configure(nodeSelector="pool=a")
+    world.label("a", pool="a")
+    for name in (HOST, "a"):
+        world.reports(name, "False", seconds_ago=SINCE_LONG)
+    world.spend(10.0)
+    assert world.fenced() == ["a"]
+    assert world.configuration().status.selected == 1
+
+
+# Held back.
+
+
+def lead_paused(world: ConfiguredWorld) -> None:
+    world.order({"paused": '{"v":1,"who":"eve","when":"2026-03-01T00:00:00Z","why":"upgrade"}'})
+
+
+def in_maintenance(world: ConfiguredWorld) -> None:
+    order = Maintenance("eve", SINCE, "new disk", SINCE + timedelta(hours=1))
+    world.state(Withdrawn("boot-1", order))
+
+
+def tainted(world: ConfiguredWorld) -> None:
+    taint = {"key": "pp-hostd.io/condemned", "effect": "NoExecute", "value": "7"}
+    world.api.patch("nodes", HOST, {"spec": {"taints": [taint]}})
+
+
+def annotated(key: str, value: str = "") -> Callable[[ConfiguredWorld], None]:
+    return lambda world: world.annotate_node(HOST, **{key: value})
+
+
+def machine_annotated(key: str) -> Callable[[ConfiguredWorld], None]:
+    return lambda world: world.annotate_machine(world.machine_key, **{key: ""})
+
+
+def deleted(world: ConfiguredWorld) -> None:
+    metadata = {"deletionTimestamp": world.moment(), "finalizers": ["example.com/keep"]}
+    world.api.patch("nodes", HOST, {"metadata": metadata})
+
+
+def backed_up(world: ConfiguredWorld) -> None:
+    world.config_map(backup_name(HOST), {})
+
+
+def paused_configuration(world: ConfiguredWorld) -> None:
+    world.api.patch(KIND, "all", {"metadata": {"annotations": {PAUSED_NODE: ""}}})
+
+
+def of_cluster(pause: str) -> Callable[[ConfiguredWorld], None]:
+    def settled(world: ConfiguredWorld) -> None:
+        make_cluster(world, pause)
+        settle(world)
+
+    return settled
+
+
+HELD: dict[str, tuple[str, Callable[[ConfiguredWorld], None]]] = {
+    "leader": ("node", lead_paused),
+    "node": ("node", annotated(PAUSED_NODE)),
+    "maintenance": ("node", in_maintenance),
+    "deleted": ("node", deleted),
+    "condemned": ("openshift", lambda world: world.condemn()),
+    "requested": ("openshift", lambda world: world.request()),
+    "taint": ("openshift", tainted),
+    "cordon": ("openshift", annotated(CORDONED, "7")),
+    "confirmed": ("openshift", annotated(CONFIRMED_DEAD, "?")),
+    "requested again": ("openshift", annotated(REQUESTED_AGAIN, "7")),
+    "backup": ("node", backed_up),
+    "machine": ("openshift", machine_annotated(PAUSED_MACHINE)),
+    "machine skipped": ("openshift", machine_annotated(SKIP_REMEDIATION)),
+    "cluster by annotation": ("openshift", of_cluster("annotation")),
+    "cluster by field": ("openshift", of_cluster("spec.paused")),
+    "cluster that is missing": ("openshift", settle),
+    "configuration": ("node", paused_configuration),
+}
+
+
+FREE: dict[str, tuple[str, Callable[[ConfiguredWorld], None]]] = {
+    "nothing": ("openshift", lambda _: None),
+    "withdrawn": ("openshift", lambda world: world.withdraws()),
+    "cluster": ("openshift", of_cluster("")),
+    "another machine": ("openshift", lambda world: world.request(f"machines/{PEERS[0]}")),
+    "no machine": ("openshift", annotated("machine.openshift.io/machine", "?")),
+}
+
+
+@pytest.mark.parametrize(
+    ("machines", "hold", "created"),
+    [*((*each, 0) for each in HELD.values()), *((*each, 1) for each in FREE.values())],
+    ids=[*HELD, *FREE],
+)
+def test_nothing_is_created_while_somebody_else_has_a_say(
+    machines: str, hold: Callable[[ConfiguredWorld], None], created: int
+) -> None:
+    world = ConfiguredWorld(machines)
+    world.configure()
+    hold(world)
+    world.reports(HOST, "False", seconds_ago=SINCE_LONG)
+    world.driver.turn()
+    assert sum(isinstance(step, CreateFence) for _, step, _ in world.under_way) == created
+
+
+def test_it_goes_on_once_the_hold_is_over() -> None:
+    world = ConfiguredWorld()
+    world.configure()
+    world.annotate_node(HOST, **{PAUSED_NODE: ""})
+    world.reports(HOST, "False", seconds_ago=SINCE_LONG)
+    world.spend(300.0)
+    assert not world.fences()
+    world.annotate_node(HOST, **{PAUSED_NODE: None})
+    world.run(lambda: world.fenced() == [HOST], seconds=1.0)
+
+
+def test_a_dry_run_creates_nothing() -> None:
+    world = ConfiguredWorld(settings=Settings(leader=Leader(mode="dry-run")))
+    world.configure()
+    world.reports(HOST, "False", seconds_ago=SINCE_LONG)
+    world.spend(60.0)
+    assert not world.fences()
+
+
+# Two configurations.
+
+
+def test_a_node_that_two_select_is_fenced_by_neither_and_told_once() -> None:
+    world = ConfiguredWorld()
+    world.label("a", pool="a")
+    world.configure("one")
+    world.configure("two", nodeSelector={"matchLabels": {"pool": "a"}})
+    for name in (HOST, "a"):
+        world.reports(name, "False", seconds_ago=SINCE_LONG)
+    world.spend(60.0)
+    assert world.fenced() == [HOST]
+    for name in ("one", "two"):
+        assert world.condition("Overlapping", name) == ("True", "SameNodes")
+        assert world.configuration(name).status.overlapping == ("a",)
+    told = [each for each in world.notices if each.reason == "SelectedTwice"]
+    assert [(each.kind, each.name) for each in told] == [(NODES, "a")]
+    assert "NodeRemedyConfigurations one and two select Node a" in told[0].sentence
+    world.a_term("b")
+    world.spend(60.0)
+    assert world.reasons().count("SelectedTwice") == 1, "the status tells a new leader that it was told"
+    world.configure("two", nodeSelector={"matchLabels": {"pool": "none"}})
+    world.run(lambda: world.fenced() == ["a", HOST])
+    world.run(lambda: world.condition("Overlapping", "one") == ("False", "None"))
+
+
+def test_one_that_is_paused_still_counts_as_selecting() -> None:
+    world = ConfiguredWorld()
+    world.configure()
+    world.configure("two")
+    paused_configuration(world)
+    world.reports(HOST, "False", seconds_ago=SINCE_LONG)
+    world.spend(10.0)
+    assert not world.fences()
+
+
+# Storms.
+
+
+@pytest.mark.parametrize(("sick", "fenced"), [(2, True), (3, False)])
+def test_in_a_storm_nobody_is_fenced_and_one_event_says_so(sick: int, fenced: bool) -> None:
+    """40 % of 5 are 2."""
+    world = ConfiguredWorld()
+    world.configure()
+    names = (HOST, *PEERS)[:sick]
+    for name in names:
+        world.reports(name, "False", seconds_ago=SINCE_LONG)
+    world.spend(300.0)
+    assert world.fenced() == (sorted(names) if fenced else [])
+    assert world.reasons().count("TooManyNotResponding") == (0 if fenced else 1)
+    assert world.condition() == (("True", "Allowed") if fenced else ("False", "TooManyNotResponding"))
+    world.a_term("b")
+    world.spend(60.0)
+    assert world.reasons().count("TooManyNotResponding") == (0 if fenced else 1)
+
+
+def test_once_a_storm_is_over_those_that_are_left_are_fenced() -> None:
+    world = ConfiguredWorld()
+    world.configure()
+    for name in (HOST, *PEERS[:2]):
+        world.reports(name, "False", seconds_ago=SINCE_LONG)
+    world.spend(60.0)
+    world.reports(PEERS[0])
+    world.run(lambda: world.fenced() == sorted((HOST, PEERS[1])), seconds=1.0)
+    world.run(lambda: world.condition() == ("True", "Allowed"))
+    assert world.reasons().count("TooManyNotResponding") == 1
+
+
+def test_a_configuration_that_a_storm_does_not_concern_says_nothing() -> None:
+    world = ConfiguredWorld()
+    world.configure(nodeSelector="zone=north")
+    world.configure("south", nodeSelector="zone=south")
+    for name in (HOST, *PEERS[:2]):
+        world.reports(name, "False", seconds_ago=SINCE_LONG)
+    world.spend(60.0)
+    assert world.condition(name="all") == ("False", "TooManyNotResponding")
+    assert world.condition(name="south") == ("True", "Allowed")
+
+
+# Bad input, clocks, rates.
+
+
+def test_an_unreadable_configuration_fences_nobody_and_says_why() -> None:
+    world = ConfiguredWorld()
+    world.configure(thresholdConfigs=[{**NOT_READY, "nodeConditionPeriod": "soon"}])
+    world.reports(HOST, "False", seconds_ago=SINCE_LONG)
+    world.spend(60.0)
+    assert not world.fences()
+    assert world.condition() == ("False", "Unreadable")
+    (told,) = world.notices
+    assert (told.kind, told.reason, told.warning) == (NODE_REMEDY_CONFIGURATIONS, "Unreadable", True)
+    assert "thresholdConfigs[0]: nodeConditionPeriod is 'soon', not a duration like 300s" in told.sentence
+
+
+def test_a_wall_clock_that_steps_fences_nobody_sooner() -> None:
+    world = ConfiguredWorld()
+    world.configure()
+    world.reports(HOST, "False")
+    began_at = world.now
+    world.spend(10.0)
+    assert world.wallclock_ahead_seconds is not None
+    world.wallclock_ahead_seconds += 3600
+    world.spend(45.0)
+    assert not world.fences()
+    world.run(lambda: bool(world.fences()))
+    assert 60.0 <= world.now - began_at <= 61.5
+
+
+def test_a_wall_clock_that_is_set_back_delays_it_for_as_long() -> None:
+    world = ConfiguredWorld()
+    world.configure()
+    world.reports(HOST, "False")
+    world.spend(10.0)
+    assert world.wallclock_ahead_seconds is not None
+    world.wallclock_ahead_seconds -= 100
+    world.spend(140.0)
+    assert not world.fences()
+    world.run(lambda: bool(world.fences()), seconds=12.0)
+
+
+def test_the_status_is_written_only_when_something_changed_and_not_too_often() -> None:
+    world = ConfiguredWorld()
+    world.configure()
+    world.spend(10.0)
+    for _ in range(20):
+        world.annotate_node("a", team="red")
+        world.spend(30.0)
+    assert len(world.steps(SetStatus)) == 1
+    for number in range(50):
+        world.reports(HOST, "False" if number % 2 else "True", seconds_ago=SINCE_LONG)
+        world.spend(0.2)
+    assert len(world.steps(SetStatus)) <= 1 + 3
+
+
+def test_a_write_that_is_refused_is_told() -> None:
+    world = ConfiguredWorld()
+    world.refused.add(("create", "NodeFence"))
+    world.configure()
+    world.reports(HOST, "False", seconds_ago=SINCE_LONG)
+    world.spend(60.0)
+    told = [each for each in world.driver.next_actions if each.refused]
+    assert [each.node for each in told] == [HOST]
+    assert "no right to create a NodeFence" in told[0].sentence
+    world.refused.clear()
+    world.run(lambda: world.fenced() == [HOST])
+
+
+def test_without_configurations_nothing_is_judged_or_remembered(world: ConfiguredWorld) -> None:
+    world.reports(HOST, "False", seconds_ago=SINCE_LONG)
+    world.spend(60.0)
+    assert not world.fences()
+    assert not any("thresholds" in key for key in world.driver.term.memories)
+
+
+def test_a_node_that_comes_again_begins_again() -> None:
+    world = ConfiguredWorld()
+    world.configure()
+    world.reports("a", "False", seconds_ago=50.0)
+    world.spend(5.0)
+    world.api.put("nodes", "a", None)
+    world.spend(5.0)
+    world.add_node("a", "10.0.0.9")
+    world.spend(120.0)
+    assert not world.fences()
+
+
+def unchanged(world: ConfiguredWorld) -> Any:
+    return replace(world.driver.term).memories["thresholds"].parts
+
+
+def test_what_did_not_change_is_not_judged_again() -> None:
+    world = ConfiguredWorld()
+    world.configure()
+    world.spend(10.0)
+    before = unchanged(world)
+    for _ in range(5):
+        world.kubelet_renews()
+        world.annotate_node(HOST, team="red")
+        world.spend(30.0)
+    after = unchanged(world)
+    assert [after[key] is before[key] for key in before] == [True]
