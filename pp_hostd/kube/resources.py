@@ -43,6 +43,7 @@ NODES = Resource("", "v1", "Node", "nodes", namespaced=False)
 NAMESPACES = Resource("", "v1", "Namespace", "namespaces", namespaced=False)
 PODS = Resource("", "v1", "Pod", "pods")
 CONFIG_MAPS = Resource("", "v1", "ConfigMap", "configmaps")
+SERVICE_ACCOUNTS = Resource("", "v1", "ServiceAccount", "serviceaccounts")
 SECRETS = Resource("", "v1", "Secret", "secrets")
 EVENTS = Resource("", "v1", "Event", "events")
 KUBELET_LEASES = "kube-node-lease"

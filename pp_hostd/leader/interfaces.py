@@ -65,6 +65,10 @@ class Remedy(ABC):
         """The rules that RBAC grants to the leader for it."""
         return []
 
+    def rights_at_home(self) -> list[Json]:
+        """Those in our own namespace."""
+        return []
+
     def objections(self, kind: Resource, api_object: Json) -> Iterator[str]:
         """Why pp-hostd can't be uninstalled as long as one of the objects that it reads is so."""
         yield from ()
@@ -173,6 +177,10 @@ class Requester(ABC):
 
     def rights(self, machines: Resource) -> list[Json]:
         """The rules that RBAC grants to the leader for it."""
+        return []
+
+    def rights_at_home(self) -> list[Json]:
+        """Those in our own namespace."""
         return []
 
     def objections(self, kind: Resource, api_object: Json) -> Iterator[str]:

@@ -42,7 +42,7 @@ class Registry:
     @property
     def flows(self) -> tuple[str, ...]:
         """The values of `pp-leader install --flows`."""
-        return tuple(each.name for each in self.all if each.name)
+        return tuple(dict.fromkeys(each.name for each in self.all if each.name))
 
     def remedy(self, name: str) -> Remedy | None:
         """The one of this name; None if there is none."""

@@ -16,6 +16,7 @@ from pp_hostd.kube.resources import (
     NAMESPACES,
     NODES,
     PODS,
+    SERVICE_ACCOUNTS,
     VOLUME_ATTACHMENTS,
     Resource,
 )
@@ -31,7 +32,8 @@ from pp_hostd.model.renewal import SIGNER
 def leader_roles(machines: str, flows: Collection[str] = (), registry: Registry = REGISTRY) -> list[Json]:
     """For leaders of a cluster whose machines are of this kind (the setting api.machines), with these flows."""
     kind = MACHINES[machines][0]
-    more = [each for flow in registry.all if flow.name in flows for each in flow.rights(kind)]
+    granted = [flow for flow in registry.all if flow.name in flows]
+    more = [each for flow in granted for each in flow.rights(kind)]
     everywhere = [
         rule(NODES, f"{READ} create patch delete"),
         sub_rule(NODES),  # our own conditions, and Ready=Unknown of a Node that came back without any
@@ -48,6 +50,7 @@ def leader_roles(machines: str, flows: Collection[str] = (), registry: Registry 
         rule(CONFIG_MAPS, "get patch", LEADER),
         rule(LEASES, "create"),  # which RBAC can't limit to a name
         rule(LEASES, "get patch", LEASE),
+        *(each for flow in granted for each in flow.rights_at_home()),
     ]
     return [
         *_granted("leader", LEADERS, everywhere),
@@ -108,6 +111,7 @@ KINDS = {
         Resource(RBAC_GROUP, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False),
         Resource(RBAC_GROUP, "v1", "Role", "roles"),
         Resource(RBAC_GROUP, "v1", "RoleBinding", "rolebindings"),
+        SERVICE_ACCOUNTS,
     )
 }
 """How the API serves the manifests, by their kind."""

@@ -9,7 +9,8 @@ from pp_hostd.leader.caches import Watch
 from pp_hostd.leader.interfaces import Reading, Requester
 from pp_hostd.leader.registry import Registry
 from pp_hostd.leader.remedies.node_fence.configuration import Configuration, parse_configuration
-from pp_hostd.leader.remedies.node_fence.fence import FENCE, FencesSeen, NodeFences
+from pp_hostd.leader.remedies.node_fence.fence import FENCE, NodeFences
+from pp_hostd.leader.remedies.node_fence.seen import FencesSeen
 from pp_hostd.leader.remedies.poison_pill import POISON_PILL
 from pp_hostd.leader.requests.annotations import ANNOTATIONS
 from pp_hostd.leader.requests.thresholds import THRESHOLDS
@@ -30,7 +31,7 @@ class FenceReader(Requester):
     def reading(self, _: Settings) -> Reading:
         fences = NodeFences()
         watch = Watch((NODE_FENCES,), (fences,), unused=True)
-        return Reading(FENCE, (watch,), lambda: FencesSeen(fences.seen, fences.changes))
+        return Reading(FENCE, (watch,), lambda: FencesSeen(fences.seen))
 
 
 REGISTRY = Registry((POISON_PILL,), (ANNOTATIONS, THRESHOLDS, FenceReader()))

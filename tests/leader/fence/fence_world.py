@@ -11,6 +11,7 @@ from pp_hostd.leader.registry import REGISTRY, Registry
 from pp_hostd.leader.remedies.node_fence.fence import NodeFence, fence_name, parse_fence
 from pp_hostd.leader.remedies.node_fence.seen import DumpsSeen
 from pp_hostd.model.observed import Observed
+from pp_hostd.model.reachability import Finding
 from pp_hostd.model.record import Unreadable
 from tests.leader.virtual_host import HOST, World
 
@@ -51,6 +52,11 @@ class FenceWorld(World):
             self.renewed_at = self.now
             self.leases[HOST] = f"renewed at {self.now}"
 
+    def finding(self, host: str, _by: str) -> Finding:
+        return self.reached if host == HOST else True
+
+    reached = True
+    """Whether others reach it."""
     booted = 1
     """The boot in which its workloads were started."""
     boot_seconds = 40.0
@@ -64,7 +70,7 @@ class FenceWorld(World):
 
     def cut_off(self) -> None:
         """Its network is gone: it runs on, and its kubelet is silent."""
-        self.kubelet = False
+        self.kubelet = self.reached = False
         self.report(HOST, "Unknown")
 
     def switch(self, on: bool) -> None:

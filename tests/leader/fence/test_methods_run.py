@@ -125,6 +125,7 @@ def test_the_default_is_the_poison_pill_which_has_its_own_certainty() -> None:
     world = ArmedWorld()
     world.configure_cluster(grace_timeout="0s", boot_timeout="120s")
     world.report(HOST, "Unknown")
+    world.reached = False
     world.fence()
     world.run(world.free)
     assert not world.running
@@ -269,6 +270,7 @@ def test_a_host_that_others_reach_is_not_fenced_though_its_node_is_unknown() -> 
     world = a_world()
     world.configure("ipmi", "", "", ipmi={**IPMI, "action": "off"})
     world.cut_off()
+    world.reached = True
     world.threshold("Ready", "Unknown")
     world.spend(120.0)
     assert "agents reach its host" in world.next_action()

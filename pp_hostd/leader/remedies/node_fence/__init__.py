@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
-from pp_hostd.kube.resources import JOBS, NODE_FENCES, SECRETS, Resource
+from pp_hostd.kube.resources import JOBS, NODE_FENCES, SECRETS, VOLUME_CLAIMS, VOLUMES, Resource
 from pp_hostd.leader.caches import Watch
 from pp_hostd.leader.interfaces import READ, Reading, Remedy, rule
 from pp_hostd.leader.node_memory import NextAction, NodeMemory
@@ -48,7 +48,7 @@ class NodeFenceRemedy(Remedy):
         return Reading(FENCE, (watch,), part, of_nodes=(providers,), of_config_maps=(config_maps,))
 
     def rights(self, machines: Resource) -> list[Json]:
-        return [rule(NODE_FENCES, f"{READ} create patch delete")]
+        return [rule(NODE_FENCES, f"{READ} create patch delete"), rule(VOLUME_CLAIMS, "get"), rule(VOLUMES, "get")]
 
     def rights_at_home(self) -> list[Json]:
         return [rule(SECRETS, "get"), rule(JOBS, "get create")]

@@ -22,7 +22,8 @@ from pp_hostd.leader.remedies.node_fence.configuration import (
     ConfigurationStatus,
     RemedyRules,
 )
-from pp_hostd.leader.remedies.node_fence.fence import FENCE, FencesSeen
+from pp_hostd.leader.remedies.node_fence.fence import FENCE
+from pp_hostd.leader.remedies.node_fence.seen import FencesSeen
 from pp_hostd.leader.requests.thresholds.judge import NOBODY, Judgement, Summary, judged
 from pp_hostd.leader.requests.thresholds.steps import CreateFence, SetStatus
 from pp_hostd.leader.steps.port import LeaderStep
