@@ -77,19 +77,18 @@ def parse_reply(text: object) -> AgentReply | Unreadable:
     return read("the reply", _reply, text)
 
 
-def masked(output: str, call: AgentCall) -> str:
-    """The output without the values of secret parameters."""
-    for secret in sorted(_secrets(call), key=len, reverse=True):  # one may hold another
-        output = output.replace(secret, MASK)
-    return output
-
-
-def longest_secret(call: AgentCall) -> int:
-    return max(map(len, _secrets(call)), default=0)
-
-
-def _secrets(call: AgentCall) -> list[str]:
-    return [value for key, value in call.parameters if value and SECRET.search(_normal(key))]
+def masked(output: str, call: AgentCall, *, is_whole: bool) -> str:
+    """The output without the values of secret parameters; one that is not whole may end in the midst of a secret."""
+    secrets = [value for key, value in call.parameters if SECRET.search(_normal(key))]
+    secrets.sort(key=len, reverse=True)  # one may hold another
+    shown, at = "", 0
+    while at < len(output):
+        if not is_whole and any(secret.startswith(output[at:]) for secret in secrets):
+            break
+        found = next((secret for secret in secrets if output.startswith(secret, at)), "")
+        shown += MASK if found else output[at]
+        at += len(found) or 1
+    return shown
 
 
 def _normal(key: str) -> str:

@@ -14,15 +14,7 @@ from collections.abc import Sequence
 
 from pp_hostd.errors import UserError
 from pp_hostd.fencing import process
-from pp_hostd.fencing.call import (
-    KEPT_CHARACTERS,
-    MAX_CALL_BYTES,
-    AgentCall,
-    AgentReply,
-    longest_secret,
-    masked,
-    parse_call,
-)
+from pp_hostd.fencing.call import KEPT_CHARACTERS, MAX_CALL_BYTES, AgentCall, AgentReply, masked, parse_call
 from pp_hostd.fencing.peer import refusal
 from pp_hostd.model.record import Unreadable
 from pp_hostd.service.output import complain
@@ -86,18 +78,15 @@ def _run(call: AgentCall, directories: Sequence[str], client: int) -> AgentReply
         install = f"dnf install /usr/sbin/{call.agent} (RHEL), apt install fence-agents (Debian)"
         return AgentReply(None, "", f"there is no {call.agent} on this host; install it: {install}")
     data = "".join(f"{key}={value}\n" for key, value in call.parameters).encode()
-    keep_bytes = (KEPT_CHARACTERS + longest_secret(call)) * BYTES_PER_CHARACTER
     try:
-        ended = process.run(program, data, call.seconds, keep_bytes, client)
+        ended = process.run(program, data, call.seconds, KEPT_CHARACTERS * BYTES_PER_CHARACTER, client)
     except OSError as error:
         return AgentReply(None, "", f"{program} can't be started ({error.strerror}); install its package again")
     return _told(call, ended)
 
 
 def _told(call: AgentCall, ended: process.Ended) -> AgentReply:
-    output = masked(ended.output.decode(errors="replace"), call)
-    if not ended.is_whole:  # a secret may begin at its end
-        output = output[: len(output) - longest_secret(call)]
+    output = masked(ended.output.decode(errors="ignore"), call, is_whole=ended.is_whole)
     shown = "".join(letter for letter in output if letter.isprintable() or letter == "\n")[:KEPT_CHARACTERS]
     if ended.code is None:
         return AgentReply(None, shown, f"{call.agent} did not end within {call.seconds:g} s and was killed; {UNKNOWN}")

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from tests.harness.eventually import HANGS_SECONDS, eventually
 
+MOST_BYTES = 256 << 20
+"""Of memory, for a helper as for an agent; systemd bounds both, too."""
 PP_LEADER = Path(sys.executable).with_name("pp-leader")
 
 
@@ -21,7 +23,7 @@ class Helpers:
 
     def __init__(self, path: str, directories: Sequence[Path]) -> None:
         self.path = path
-        self._command = [str(PP_LEADER), "fence-helper"]
+        self._command = ["prlimit", f"--as={MOST_BYTES}", str(PP_LEADER), "fence-helper"]
         for directory in directories:
             self._command += ["--agents-in", str(directory)]
         self._started: list[subprocess.Popen[bytes]] = []

@@ -92,8 +92,10 @@ def test_an_agent_that_never_stops_printing_is_killed_at_its_deadline(helpers: H
     assert len(reply.output) == 4096
 
 
-def test_of_megabytes_of_output_the_first_4_kib_are_kept(helpers: Helpers, agents: Agents) -> None:
-    agents.write(f"echo first; {FLOOD} | head -c 5000000; exit 7")
+def test_of_half_a_gigabyte_of_output_the_first_4_kib_are_kept_and_no_more_memory_is_taken(
+    helpers: Helpers, agents: Agents
+) -> None:
+    agents.write(f"echo first; {FLOOD} | head -c 500000000; exit 7")
     reply = ran(helpers, a_call())
     assert (reply.code, reply.output[:6], len(reply.output)) == (7, "first\n", 4096)
 
@@ -132,19 +134,20 @@ def test_secrets_are_not_in_the_reply(helpers: Helpers, agents: Agents) -> None:
     assert reply == AgentReply(1, "action=off\nip=::1\npasswd=***\ncommunity=***\n", "")
 
 
-@pytest.mark.parametrize("before", range(4078, 4100, 3))
-@pytest.mark.parametrize("secret_bytes", [10, 20000])
+@pytest.mark.parametrize("before", [0, 7, 3000, 4090])
 def test_not_even_the_beginning_of_a_secret_is_left_where_the_output_is_cut(
-    helpers: Helpers, agents: Agents, before: int, secret_bytes: int
+    helpers: Helpers, agents: Agents, before: int
 ) -> None:
-    """Masks are shorter than the secret, so what lies behind the cut moves before it."""
-    agents.write(f"head -c {before} /dev/zero | tr '\\0' -; yes 0123456789 | tr -d '\\n' | head -c {secret_bytes}")
-    assert not set("0123456789") & set(ran(helpers, a_call({"password": "0123456789"})).output)
+    """Masks are shorter than the secret, so the output is cut in the midst of a secret and shown up to there."""
+    secret = "0123456789" * 100
+    agents.write(f"head -c {before} /dev/zero | tr '\\0' -; yes {secret} | tr -d '\\n' | head -c 100000")
+    output = ran(helpers, a_call({"password": secret})).output
+    assert "***" in output and not set(secret) & set(output)
 
 
 def test_control_characters_are_not_in_the_reply(helpers: Helpers, agents: Agents) -> None:
     agents.write(r"printf 'a\033[31mb\r\n\377\0c'")
-    assert ran(helpers, a_call()).output == "a[31mb\n\N{REPLACEMENT CHARACTER}c"
+    assert ran(helpers, a_call()).output == "a[31mb\nc"
 
 
 NO_ACTION = json.dumps({"v": 1, "agent": "fence_test", "parameters": {}, "seconds": 9}).encode()
