@@ -311,6 +311,13 @@ def test_a_pod_template_becomes_the_same_text_whatever_its_order(more: object) -
     assert parsed(remedy(podTemplate=first)) == parsed(remedy(podTemplate=second))
 
 
+def test_a_pod_template_that_is_nested_too_deeply_is_refused() -> None:
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert "nested too deeply" in str(parsed(remedy(podTemplate={**TEMPLATE, "deep": deep})))
+
+
 def test_only_what_is_judged_by_counts_as_a_change() -> None:
     cache = ConfigurationsCache()
 

@@ -27,8 +27,8 @@ def test_a_threshold_is_reached_once_its_period_has_passed(seconds: int, reached
 
 
 def test_one_that_will_be_reached_is_due_then() -> None:
-    found = said(node(("Ready", "Unknown", 20), ("DiskPressure", "True", 599)), SILENT, FULL)
-    assert found == Opinion(None, FULL, NOW + 1 + LATER_SECONDS)
+    facts = node(("Ready", "Unknown", 20), ("DiskPressure", "True", 599))
+    assert said(facts, SILENT, FULL) == said(facts, FULL, SILENT) == Opinion(None, FULL, NOW + 1 + LATER_SECONDS)
 
 
 @pytest.mark.parametrize(

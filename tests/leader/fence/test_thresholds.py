@@ -251,10 +251,24 @@ def test_a_node_that_two_select_is_fenced_by_neither_and_told_once() -> None:
     assert "NodeRemedyConfigurations one and two select Node a" in told[0].sentence
     world.a_term("b")
     world.spend(60.0)
+    world.reports("b", "False", seconds_ago=SINCE_LONG)
+    world.spend(60.0)
+    assert world.configuration("one").status.matching == 3, "which is a storm"
     assert world.reasons().count("SelectedTwice") == 1, "the status tells a new leader that it was told"
+    world.reports("b")
     world.configure("two", nodeSelector={"matchLabels": {"pool": "none"}})
     world.run(lambda: world.fenced() == ["a", HOST])
     world.run(lambda: world.condition("Overlapping", "one") == ("False", "None"))
+
+
+def test_a_configuration_that_is_changed_is_judged_by_at_once() -> None:
+    world = ConfiguredWorld()
+    world.configure(thresholdConfigs=[DISK])
+    world.reports(HOST, "False", seconds_ago=SINCE_LONG)
+    world.spend(60.0)
+    assert not world.fences()
+    world.configure()
+    world.run(lambda: world.fenced() == [HOST], seconds=1.0)
 
 
 def test_one_that_is_paused_still_counts_as_selecting() -> None:
@@ -333,6 +347,7 @@ def test_a_wall_clock_that_steps_fences_nobody_sooner() -> None:
     world.spend(10.0)
     assert world.wallclock_ahead_seconds is not None
     world.wallclock_ahead_seconds += 3600
+    world.reports("a")  # so that all are judged again
     world.spend(45.0)
     assert not world.fences()
     world.run(lambda: bool(world.fences()))

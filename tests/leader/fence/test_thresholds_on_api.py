@@ -44,6 +44,7 @@ def real() -> Iterator[tuple[Cluster, tuple[str, tuple[str, ...]]]]:
     with RealCluster.start(definitions=[]) as cluster:
         said = run(cluster, "install", "--flows", "node-fence")
         assert [f"created    {DEFINITIONS.kind} {name}" in said for name in NAMES] == [True, True]
+        assert {line.split()[0] for line in run(cluster, "install")} == {"unchanged"}
         with closing(World(cluster)) as world:
             for kind in (NODE_REMEDY_CONFIGURATIONS, NODE_FENCES):
                 attempt = Attempt("list", kind, "")

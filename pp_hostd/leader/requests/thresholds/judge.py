@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 
@@ -92,12 +93,21 @@ def judged(
         known[name] = last
     matching = {name: said.reached for name, (_, _, said) in known.items() if said.reached is not None}
     due_at = min((said.due_at for _, _, said in known.values()), default=math.inf)
-    return Judgement(known, matching, {name: _summary(name, known) for name in rules}, due_at)
+    groups = Counter((selecting, said.reached is not None) for _, selecting, said in known.values())
+    shared = sorted(name for name, (_, selecting, _) in known.items() if len(selecting) > 1)
+    return Judgement(known, matching, {name: _summary(name, known, groups, shared) for name in rules}, due_at)
 
 
-def _summary(name: str, known: Mapping[str, tuple[NodeFacts, tuple[str, ...], Opinion]]) -> Summary:
-    selected = {node: each for node, each in known.items() if name in each[1]}
-    overlapping = sorted(node for node, (_, selecting, _) in selected.items() if len(selecting) > 1)
-    others = {other for node in overlapping for other in known[node][1]} - {name}
-    matching = sum(said.reached is not None for _, _, said in selected.values())
-    return Summary(len(selected), matching, tuple(overlapping[:MAX_TOLD]), tuple(sorted(others)))
+def _summary(
+    name: str,
+    known: Mapping[str, tuple[NodeFacts, tuple[str, ...], Opinion]],
+    groups: Mapping[tuple[tuple[str, ...], bool], int],
+    shared: list[str],
+) -> Summary:
+    """`groups` counts the Nodes by the configurations that select them and by whether they have reached a threshold;
+    `shared` are those that several select."""
+    selected = sum(count for (selecting, _), count in groups.items() if name in selecting)
+    matching = sum(count for (selecting, reached), count in groups.items() if reached and name in selecting)
+    others = {other for selecting, _ in groups if name in selecting for other in selecting} - {name}
+    overlapping = [node for node in shared if name in known[node][1]]
+    return Summary(selected, matching, tuple(overlapping[:MAX_TOLD]), tuple(sorted(others)))
