@@ -14,6 +14,7 @@ from pp_hostd.leader.remedies.node_fence.seen import FencesSeen
 from pp_hostd.leader.remedies.poison_pill import POISON_PILL
 from pp_hostd.leader.requests.annotations import ANNOTATIONS
 from pp_hostd.leader.requests.thresholds import THRESHOLDS
+from pp_hostd.model.keys import PAUSED_NODE
 from pp_hostd.model.settings import Settings
 from tests.leader.health.checked import CheckedWorld
 
@@ -45,6 +46,9 @@ class ConfiguredWorld(CheckedWorld):
 
     def configure(self, name: str = "all", **spec: Any) -> None:
         self.api.put(KIND, name, {"metadata": {"name": name, "generation": 1}, "spec": {**SPEC, **spec}})
+
+    def pause_configuration(self, name: str = "all") -> None:
+        self.api.patch(KIND, name, {"metadata": {"annotations": {PAUSED_NODE: ""}}})
 
     def fences(self) -> list[Json]:
         return [each for _, each in sorted(self.api.objects[FENCES].items())]
