@@ -70,7 +70,9 @@ def sighted(memory: NodeMemory, seen: MachineSeen | None) -> NodeMemory:
         )  # what followed that version is this term's write
     if seen is not None and pill.unbroken_since == seen.unbroken_since:
         return memory
-    return NodeMemory(left=memory.left, not_before_at=memory.not_before_at, trouble=memory.trouble)
+    return NodeMemory(
+        left=memory.left, not_before_at=memory.not_before_at, trouble=memory.trouble, stored=memory.stored
+    )
 
 
 def unbroken(pill: PillMemory, seen: NodeSeen | None) -> PillMemory:
