@@ -158,12 +158,13 @@ class Watch:
 
 
 class Nodes(Cache[NodeSeen]):
-    """`marked` are those that bear the leader's marks."""
+    """`marked` are those that bear the leader's marks, `not_ready` those that have reported once and are not Ready."""
 
     def __init__(self, machines: str) -> None:
         super().__init__("Node")
         self.seen: dict[str, NodeSeen] = {}
         self.marked: dict[str, None] = {}
+        self.not_ready: dict[str, None] = {}
         self._machines = machines
         self._stretches = 0
 
@@ -186,6 +187,7 @@ class Nodes(Cache[NodeSeen]):
         if found is not None:
             found = self.seen[name] = replace(found, unbroken_since=self._unbroken_since(before, found))
         list_name(self.marked, name, found is not None and found.marked)
+        list_name(self.not_ready, name, found is not None and found.conditioned and not found.ready)
         if _for_roster(before) != _for_roster(found):
             self.revision += 1
 

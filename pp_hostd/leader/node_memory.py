@@ -69,7 +69,7 @@ class Term:
     draw: Draw = Draw(0, 0)
     """For the ids of condemnations that the next plan begins; the driver makes another one for each plan."""
     calm_at: float = 0.0
-    """Nobody is condemned before: too many were requested a while ago."""
+    """Nobody is condemned before: too many were sick a while ago."""
     beginnings: Mapping[Beginning, float] = field(default_factory=dict)
     """Until when each beginning of a remediation counts against the budget, as far as this leader has seen it."""
 

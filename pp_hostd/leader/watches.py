@@ -94,6 +94,7 @@ def observed(
         machines=machines.seen,
         requests=tuple(machines.requests),
         marked=tuple(nodes.marked),
+        not_ready=nodes.not_ready.keys(),
         backups=ours.backups,
         roster=ours.roster,
         control=ours.control,

@@ -123,15 +123,17 @@ class BudgetSeen:
 @frozen
 class Observed:
     """`requests` names the machines that need work (their condemnation is anything but NotRequested, or its
-    label is left), `marked` the Nodes that bear the leader's marks: so a plan looks at these alone. `enrolled` are
-    names of nodes. `claims` are the machines that name a BareMetalHost, by its namespace/name or, where they tell only
-    that, its uid. `machines_revision` grows whenever another uid or Node is a machine's. `parts` are what remedies and
-    requesters read for themselves, by its type."""
+    label is left), `marked` the Nodes that bear the leader's marks: so a plan looks at these alone. `not_ready`
+    names the Nodes that have a Ready condition which is not True. `enrolled` are names of nodes. `claims` are the
+    machines that name a BareMetalHost, by its namespace/name or, where they tell only that, its uid.
+    `machines_revision` grows whenever another uid or Node is a machine's. `parts` are what remedies and requesters read
+    for themselves, by its type."""
 
     nodes: Mapping[str, NodeSeen] = field(default_factory=dict)
     machines: Mapping[str, MachineSeen] = field(default_factory=dict)
     requests: tuple[str, ...] = ()
     marked: tuple[str, ...] = ()
+    not_ready: Set[str] = frozenset()
     backups: Mapping[str, BackupSeen] = field(default_factory=dict)
     roster: RosterSeen | None = None
     control: Control = field(default_factory=lambda: Control(None, None))

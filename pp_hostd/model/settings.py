@@ -221,8 +221,8 @@ class Leader:
     max_unhealthy: str = setting(
         "40%",
         allowed=Share(),
-        consequence="If remediation is requested for more nodes than these at once, something else is wrong: the "
-        "leader condemns no node.",
+        consequence="If more nodes than these do not respond (Ready is not True) or have their remediation requested, "
+        "something else is wrong: the leader condemns no node.",
     )
     max_at_once: int = setting(
         3,
@@ -240,7 +240,7 @@ class Leader:
         300.0,
         unit="seconds",
         allowed=Number(0, 86400),
-        consequence="After requests for more than max_unhealthy nodes, the leader condemns no node for that long.",
+        consequence="After more than max_unhealthy nodes were sick, the leader condemns no node for that long.",
     )
     accept_software_only: bool = setting(
         False,

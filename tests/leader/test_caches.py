@@ -45,6 +45,28 @@ def test_what_has_no_name_is_told_of_and_changes_nothing_else(cache: Callable[[]
     assert shown.troubles() == []
 
 
+def test_the_nodes_that_are_not_ready_are_listed_as_they_change() -> None:
+    nodes = Nodes("node")
+
+    def reports(name: str, *statuses: str) -> None:
+        conditions = [{"type": "Ready", "status": status} for status in statuses]
+        nodes.show(nodes.keep({**api_object(name), "status": {"conditions": conditions}}))
+
+    reports("never")
+    reports("well", "True")
+    for status in ("False", "Unknown", "odd"):
+        reports("a", status)
+        assert list(nodes.not_ready) == ["a"]
+    reports("a", "True")
+    assert not nodes.not_ready
+    reports("b", "Unknown")
+    nodes.show_gone("b")
+    assert not nodes.not_ready
+    reports("c", "Unknown")
+    nodes.begin_anew()
+    assert not nodes.not_ready
+
+
 def test_a_node_that_becomes_garbage_is_not_there_until_it_can_be_read_again() -> None:
     nodes = Nodes("node")
     nodes.show(nodes.keep(api_object("worker-1", 1)))

@@ -139,13 +139,16 @@ def test_a_host_that_is_back_for_long_and_not_ready_is_reset_once_more() -> None
     world.run(lambda: len(world.steps(DeleteNode)) == 2)
 
 
-def test_hosts_that_are_not_back_do_not_keep_others_from_their_remediation() -> None:
-    world = RequestedAgain(settings=Settings(leader=Leader(max_unhealthy="1")))
+@pytest.mark.parametrize(("most", "acts"), [("1", False), ("2", True)])
+def test_a_host_that_is_not_back_counts_by_its_node_and_not_by_its_request(most: str, acts: bool) -> None:
+    world = RequestedAgain(settings=Settings(leader=Leader(max_unhealthy=most)))
     world.reset()
     world.run(lambda: bool(world.steps(NoteRequest)))
     world.annotate_node("b", **{AGENT: world.a_promise(machine_uid="machine-b").render()})
     world.request("machines/b")
-    world.run(lambda: len(world.steps(Condemn)) == 2)
+    world.spend(30.0)
+    assert (len(world.steps(Condemn)) == 2) is acts
+    assert acts or "remediation is requested for 1 nodes, and 1 nodes do not respond" in world.next_action("b")
 
 
 def test_a_person_who_knows_that_the_host_is_dead_has_it_freed_again() -> None:

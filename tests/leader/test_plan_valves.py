@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -37,6 +38,18 @@ def after(world: World, seconds: float) -> World:
     return world
 
 
+def report(world: World, ready: str, *names: str) -> None:
+    """Their Ready conditions, as the kubelets or Kubernetes in their place set them."""
+    for name in names:
+        world.api.patch("nodes", name, {"status": {"conditions": [{"type": "Ready", "status": ready}]}})
+
+
+def storm(world: World, requested: int, silent: int, together: int, allowed: int) -> bool:
+    each = f"remediation is requested for {requested} nodes, and {silent} nodes do not respond"
+    nodes = len(world.peers) + 1
+    return f"{each}: together {together} of {nodes}, and leader.max_unhealthy allows {allowed}" in world.next_action()
+
+
 def condemned(world: World) -> list[str]:
     return [step.machine_key for step in world.steps(Condemn) if isinstance(step, Condemn)]
 
@@ -59,9 +72,67 @@ def test_more_than_max_unhealthy_means_that_something_else_is_wrong(share: str, 
         assert len(condemned(after(crowd(most, **leader), 1.0))) == most
     world = after(crowd(most + 1, **leader), 1.0)
     assert not world.steps()
-    assert (
-        f"remediation is requested for {most + 1} nodes, and leader.max_unhealthy allows {most}" in world.next_action()
-    )
+    assert storm(world, requested=most + 1, silent=0, together=most + 1, allowed=most)
+
+
+@pytest.mark.parametrize(("share", "most"), [("40%", 4), ("2", 2), ("1%", 1)])
+def test_nodes_that_do_not_respond_count_as_much_as_those_that_are_requested(share: str, most: int) -> None:
+    leader: dict[str, Any] = {"max_unhealthy": share, "max_at_once": 1000, "start_grace_seconds": 0.0}
+    world = crowd(1, **leader)
+    report(world, "Unknown", *TEN[: most - 1])
+    assert condemned(after(world, 1.0)) == ["machines/x"]
+    world = crowd(1, **leader)
+    report(world, "False", *TEN[:most])
+    assert not after(world, 1.0).steps()
+    assert storm(world, requested=1, silent=most, together=most + 1, allowed=most)
+
+
+def test_a_node_that_is_requested_and_does_not_respond_counts_once() -> None:
+    world = crowd(2, max_unhealthy="2", start_grace_seconds=0.0)
+    report(world, "Unknown", HOST, "p1")
+    assert len(condemned(after(world, 1.0))) == 2
+
+
+def test_nodes_that_are_ready_and_nodes_that_never_reported_do_not_count() -> None:
+    world = crowd(1, max_unhealthy="1", start_grace_seconds=0.0)
+    report(world, "True", *TEN[:4])
+    assert condemned(after(world, 1.0)) == ["machines/x"]
+
+
+def test_nodes_that_do_not_respond_and_are_not_enrolled_do_not_count() -> None:
+    world = crowd(1, max_unhealthy="1", start_grace_seconds=0.0)
+    report(world, "Unknown", *TEN[:4])
+    world.enrol([HOST, *TEN[4:]])
+    assert condemned(after(world, 1.0)) == ["machines/x"]
+
+
+def test_of_three_nodes_one_is_remediated_and_none_beside_another_that_does_not_respond() -> None:
+    peers = TEN[:2]
+    world = crowd(1, peers, start_grace_seconds=0.0)
+    report(world, "Unknown", HOST)
+    assert condemned(after(world, 1.0)) == ["machines/x"]
+    world = crowd(1, peers, start_grace_seconds=0.0)
+    report(world, "Unknown", "p1")
+    assert not after(world, 1.0).steps()
+    assert storm(world, requested=1, silent=1, together=2, allowed=1)
+
+
+@pytest.mark.parametrize("machines", ["openshift", "node"])
+@pytest.mark.parametrize("until", ["deleted", "recreated"])
+def test_a_node_that_a_leader_has_deleted_does_not_respond_until_its_host_is_back(until: str, machines: str) -> None:
+    settings = Settings(leader=Leader(max_unhealthy="1", start_grace_seconds=0.0, cool_down_seconds=0.0))
+    world = World(machines, settings)
+    world.request()
+    world.run(lambda: bool(world.steps(DeleteNode)) if until == "deleted" else world.given_back())
+    uid, key = ("node-b", "b") if machines == "node" else ("machine-b", "machines/b")
+    world.annotate_node("b", **{AGENT: replace(world.promise, machine_uid=uid).render()})
+    world.request(key)
+    world.driver.turn()
+    assert "1 nodes do not respond: together 2 of 5, and leader.max_unhealthy allows 1" in world.next_action("b")
+    world.run(world.given_back)
+    assert world.comes_back()
+    world.kubelet_reports()
+    world.run(lambda: key in condemned(world))
 
 
 def test_those_that_are_not_enrolled_do_not_count() -> None:
@@ -79,13 +150,15 @@ def test_those_that_are_condemned_and_not_enrolled_take_nobodys_place() -> None:
 
 
 def test_after_a_storm_nobody_is_condemned_for_a_while() -> None:
-    world = after(crowd(3, max_unhealthy="2", start_grace_seconds=0.0, cool_down_seconds=300.0), 50.0)
+    world = crowd(2, max_unhealthy="2", start_grace_seconds=0.0, cool_down_seconds=300.0)
+    report(world, "Unknown", "p2", "p3")
+    after(world, 50.0)
     calmed_at = world.now
     world.lift("machines/p1")
-    world.lift("machines/p2")
+    report(world, "True", "p2")
     after(world, 299.0)
     assert not world.steps()
-    assert "remediation was requested for too many nodes a while ago" in world.next_action()
+    assert "too many nodes were sick a while ago" in world.next_action()
     world.run(lambda: bool(world.steps()))
     assert world.now == calmed_at + 300.0
 
@@ -95,6 +168,7 @@ def test_a_storm_does_not_stop_what_has_begun() -> None:
     world.run(lambda: bool(world.steps(AskPeers)))
     for name in ("p1", "p2", "p3"):
         world.request(f"machines/{name}")
+    report(world, "Unknown", HOST, *TEN)
     world.run(lambda: bool(world.steps(DeleteNode)))
     assert condemned(world) == ["machines/x"]
 

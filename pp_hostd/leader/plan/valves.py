@@ -15,6 +15,7 @@ from pp_hostd.model.budget import MAX_BEGINNINGS, Beginning, Budget
 from pp_hostd.model.condemnation import Condemned
 from pp_hostd.model.control import Grant, Pause
 from pp_hostd.model.keys import BUDGET, NAMESPACE
+from pp_hostd.model.machine import Machine
 from pp_hostd.model.machine_details import wish_of_cluster, wish_of_machine
 from pp_hostd.model.observed import (
     CONTROL_PLANE_LABELS,
@@ -149,12 +150,11 @@ class Reach:
 
 @frozen
 class Valves:
-    """The counts of one plan. `most` nodes may be requested at once; `busy` are worked on. Of the `control_plane` nodes
-    that run the control plane `busy_control_plane` are worked on, have not come back since, or have a host that is off.
-    `calm_at`: see Term."""
+    """The counts of one plan. `storm` says that too many nodes are sick at once; empty if they are not. `busy` are
+    worked on. Of the `control_plane` nodes that run the control plane `busy_control_plane` are worked on, have not come
+    back since, or have a host that is off. `calm_at`: see Term."""
 
-    asked: int
-    most: int
+    storm: str
     busy: int
     busy_control_plane: Set[str]
     control_plane: int
@@ -167,22 +167,19 @@ class Valves:
     @classmethod
     def of(cls, settings: Settings, observed: Observed, term: Term, now: float, reach: Reach) -> Valves:
         asked = [seen.machine for seen in reach.requested]
-        names = {machine.node or machine.machine_key for machine in asked} & reach.within_reach
-        most = most_of(settings.leader.max_unhealthy, len(reach.within_reach), 1)
-        storm = len(names) > most
         busy = {machine.node for machine in asked if isinstance(machine.condemnation, Condemned)}
         deleted = {name for name, stored in observed.backups.items() if not is_early(stored)}
         busy |= deleted | {name for name in observed.marked if begun(observed.nodes.get(name))}
         control_plane = {name for name, seen in observed.nodes.items() if seen.control_plane}
         control_plane |= {name for name, stored in observed.backups.items() if _of_control_plane(stored)}
         absent = {name for name in control_plane if _absent(observed.nodes.get(name))}
+        storm = _storm(settings.leader.max_unhealthy, observed, asked, deleted, reach.within_reach)
         calm_at = now + settings.leader.cool_down_seconds if storm else term.calm_at
         worked_on = busy & observed.enrolled | deleted | reach.at_work_on  # about all others nothing can be done
         busy_control_plane = control_plane & (busy | reach.at_work_on) | absent | reach.down
         most_begin = most_of(settings.leader.resets_per_hour, len(reach.within_reach), LEAST_RESETS_PER_HOUR)
         return cls(
-            asked=len(names),
-            most=most,
+            storm=storm,
             busy=len(worked_on),
             busy_control_plane=busy_control_plane,
             control_plane=len(control_plane),
@@ -216,13 +213,10 @@ class Valves:
         settled_at = view.term.began_at + settings.start_grace_seconds
         if now < settled_at:
             return "this leader has just begun, and condemns no node yet", settled_at
-        if self.asked > self.most:
-            return f"remediation is requested for {self.asked} nodes, and leader.max_unhealthy allows {self.most}", None
+        if self.storm:
+            return self.storm, None
         if now < self.calm_at:
-            return (
-                "remediation was requested for too many nodes a while ago; no node is condemned until that has settled",
-                self.calm_at,
-            )
+            return "too many nodes were sick a while ago; no node is condemned until that has settled", self.calm_at
         if self.busy >= settings.max_at_once:
             return (
                 f"the leader works on {self.busy} nodes already, and leader.max_at_once is {settings.max_at_once}",
@@ -233,6 +227,19 @@ class Valves:
         if control_plane and len(others) >= spare:
             return f"one more of {self.control_plane} control-plane nodes would leave no quorum", None
         return "", None
+
+
+def _storm(share: str, observed: Observed, asked: list[Machine], deleted: Set[str], within_reach: Set[str]) -> str:
+    """Too many nodes within reach are sick at once: their remediation is requested, or they do not respond. A Node that
+    a leader deleted does not respond until its kubelet says Ready; one that never reported counts not."""
+    requested = {machine.node or machine.machine_key for machine in asked} & within_reach
+    away = {name for name in deleted if name not in observed.nodes or not observed.nodes[name].ready}
+    silent = (observed.not_ready | away) & within_reach
+    sick, most = len(requested | silent), most_of(share, len(within_reach), 1)
+    if sick <= most:
+        return ""
+    each = f"remediation is requested for {len(requested)} nodes, and {len(silent)} nodes do not respond"
+    return f"{each}: together {sick} of {len(within_reach)}, and leader.max_unhealthy allows {most}"
 
 
 def handed_over(view: View) -> NextAction | None:

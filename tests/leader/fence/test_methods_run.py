@@ -229,14 +229,24 @@ def test_a_node_that_is_paused_is_not_touched() -> None:
 
 
 def test_one_node_is_fenced_at_a_time() -> None:
+    told = fenced_beside("b")
+    assert sum("max_at_once is 1" in each for each in told) == 1, told
+
+
+def test_nobody_is_fenced_while_too_many_nodes_do_not_respond() -> None:
+    told = fenced_beside("b", "c")
+    assert all("3 nodes do not respond: together 3 of 5, and leader.max_unhealthy allows 2" in each for each in told)
+
+
+def fenced_beside(*names: str) -> list[str]:
+    """Has these nodes fenced as well, and returns what the leader says of all."""
     world = ipmi()
-    for name in ("b", "c"):
+    for name in names:
         world.report(name, "Unknown")
         body = {"metadata": {"name": fence_name(name)}, "node": name}
         world.api.put(NODE_FENCES.plural, fence_name(name), body)
     world.spend(120.0, world.free)
-    told = [world.next_action(name) for name in (HOST, "b", "c")]
-    assert sum("max_at_once is 1" in each for each in told) == 2, told
+    return [world.next_action(name) for name in (HOST, *names)]
 
 
 def test_a_leader_hands_over_before_its_own_host_is_fenced() -> None:

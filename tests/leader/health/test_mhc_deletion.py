@@ -197,6 +197,15 @@ def test_too_many_unhealthy_machines_are_a_storm_to_the_leader(spelling: Spellin
     assert remediated is acts
 
 
+@pytest.mark.parametrize(("most", "acts"), [("1", False), ("2", True)])
+def test_nodes_that_do_not_respond_are_a_storm_before_their_machines_are_unhealthy(most: str, acts: bool) -> None:
+    world = openshift(Leader(max_unhealthy=most))
+    world.silent("a", seconds_ago=0.0)
+    world.silent(HOST)
+    world.spend(30.0)
+    assert bool(world.steps(RemoveMachine)) is acts
+
+
 def test_no_more_machines_are_deleted_at_once_than_the_leader_works_on() -> None:
     world = openshift(Leader(max_unhealthy="100%", max_at_once=2))
     for name in (HOST, *PEERS):

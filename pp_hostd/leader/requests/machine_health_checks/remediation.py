@@ -90,8 +90,10 @@ def _held_by_limits(view: View, counts: Counts) -> Held | None:
     if wish:
         return Held(wish)
     most = most_of(settings.max_unhealthy, len(view.observed.nodes), 1)
-    if counts.unhealthy > most:
-        return Held(f"{counts.unhealthy} Machines are unhealthy, and leader.max_unhealthy allows {most}")
+    silent = len(view.observed.not_ready)
+    if max(counts.unhealthy, silent) > most:
+        each = f"{counts.unhealthy} Machines are unhealthy, and {silent} nodes do not respond"
+        return Held(f"{each}: leader.max_unhealthy allows {most}")
     return None
 
 
