@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pp_hostd.leader.plan.view import Electorates, Target, View
+from pp_hostd.leader.remedies.node_fence import NODE_FENCE
 from pp_hostd.leader.remedies.node_fence.evidence import SILENT_SECONDS
 from pp_hostd.leader.steps.workloads import FreeWorkloads
 from tests.leader.fence.fence_world import IPMI, SAN, FenceWorld
@@ -161,3 +163,13 @@ def test_messages_of_a_kernel_prove_nothing_where_nobody_wants_them_or_the_kubel
     world.kubelet = True
     world.spend(300.0)
     assert world.pods[HOST] == 2
+
+
+def test_explain_says_how_far_a_flow_is() -> None:
+    world = a_world()
+    world.cut_off()
+    world.fence()
+    world.run(lambda: world.is_at("Isolation", "Done"))
+    view = View.of_target(world.settings, world.observed(), Electorates(None), world.driver.term, Target(HOST, HOST), 0)
+    (said,) = NODE_FENCE.explained(view)
+    assert said == "NodeFence node-fence-x is running (Isolation Done): a person's request."

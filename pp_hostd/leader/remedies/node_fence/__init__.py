@@ -103,6 +103,15 @@ class NodeFenceRemedy(Remedy):
     def after_news(self, settings: Settings, memory: NodeMemory, news: list[StepNews]) -> NodeMemory:
         return after_news(memory, news)
 
+    def explained(self, view: View) -> list[str]:
+        fence = _fence(view)
+        if fence is None:
+            return []
+        progress = fence.progress
+        at = f"{progress.step.value} {progress.status.value}"
+        freed = ", and its workloads are freed" if progress.cleaned else ""
+        return [f"{fence.key} is {progress.state.value} ({at}){freed}: {progress.reason or fence.cause}."]
+
     def prospect(self, view: View) -> str:
         return "carries out the NodeFence of this node"
 
