@@ -48,7 +48,11 @@ PP_LEADER = "import sys; from pp_hostd.cli import leader; sys.exit(leader())"
 
 
 class Rig:
-    """`on` is how to get one. All is well when it begins: the host is on, its Node there, with a pod, and a leader."""
+    """`on` is how to get one. All is well when it begins: the host is on, its Node there, with a pod, and a leader with
+    these settings and this environment."""
+
+    settings: Mapping[str, Any] = SETTINGS
+    environment: tuple[str, ...] = ()
 
     def __init__(self, cluster: RealCluster) -> None:
         self.cluster, self.supervisor = cluster, cluster.supervisor
@@ -114,10 +118,11 @@ class Rig:
         (etc / "peer.key").write_text("ab" * 32 + "\n")
         (etc / "peer.key").chmod(0o600)
         own = {"leader.kubeconfig": str(self.cluster.kubeconfig(LEADER_USER, (LEADERS,)))}
-        settings = {**SETTINGS, **own, "peers.key_file": f"{etc}/peer.key"}
+        settings = {**self.settings, **own, "peers.key_file": f"{etc}/peer.key"}
         lines = [f"{key} = {json.dumps(value)}\n" for key, value in settings.items()]
         (etc / "pp-hostd.toml").write_text("".join(lines))
-        program = ["/usr/bin/env", f"PYTHONPATH={REPOSITORY}", sys.executable, "-c", PP_LEADER, "run"]
+        environment = ["/usr/bin/env", f"PYTHONPATH={REPOSITORY}", *self.environment]
+        program = [*environment, sys.executable, "-c", PP_LEADER, "run"]
         self.supervisor.run(name, [*program, "--config", f"{etc}/pp-hostd.toml"])
 
     @contextlib.contextmanager

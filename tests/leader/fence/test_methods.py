@@ -166,6 +166,7 @@ REFUSED: list[tuple[dict[str, str], str]] = [
     ({"agent_name": "fence_ifmib", "fences": "power"}, "fence_ifmib fences none"),
     ({"agent_name": "fence_scsi"}, "storage= must name"),
     ({"agent_name": "fence_ipmilan", "timeout_seconds": "0"}, "from 1 to 600"),
+    ({"agent_name": "fence_openstack", "missing-as-off": "1"}, "may say off of a host that may be on"),
     ({"agent_name": "fence_ipmilan", "fences": "luck"}, "not one of none, storage, power"),
 ]
 

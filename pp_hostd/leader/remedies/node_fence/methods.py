@@ -36,6 +36,7 @@ virsh virt vmware vmware_rest vmware_soap vmware_vcloud wti xenapi xvm zvmip
 """
 _POWER_AGENTS = frozenset(f"fence_{name}" for name in _POWER.split())
 _STORAGE_AGENTS = frozenset(f"fence_{name}" for name in ("brocade", "cisco_mds", "mpath", "sanbox2", "scsi"))
+_LIES = frozenset({"missing_as_off", "record_only"})
 _NETWORK_AGENTS = frozenset({"fence_ifmib"})
 
 
@@ -186,6 +187,11 @@ def _agent_methods(
     secrets = tuple(_secret(name, key, value) for key, value in merged.items() if key.endswith("_secret"))
     given = {key: value for key, value in merged.items() if key not in _OURS and not key.endswith("_secret")}
     parameters = {**_of_provider(agent, provider, node), **given}
+    lies = sorted(_LIES.intersection(key.lower().replace("-", "_") for key in given))
+    if lies:
+        raise Refused(
+            f"method {name} sets {lies[0]}, by which an agent may say off of a host that may be on. Remove it"
+        )
     fences, storage = _fences(name, agent, merged), tuple(filter(None, re.split("[ ,]+", merged.get("storage", ""))))
     if fences is Fences.STORAGE and not storage and action in (OFF, REBOOT):
         raise Refused(f"method {name} fences storage: storage= must name the StorageClasses or CSI drivers it cuts off")

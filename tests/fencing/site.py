@@ -1,0 +1,109 @@
+"""A cluster whose one host has a BMC and no agent: real API, leader, helper, fence_ipmilan and ipmi_sim."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pp_hostd.fencing.call import is_done
+from pp_hostd.fencing.client import run_agent
+from pp_hostd.kube.resources import (
+    CONFIG_MAPS,
+    KUBELET_LEASES,
+    LEASES,
+    NAMESPACES,
+    NODE_FENCES,
+    NODE_REMEDY_CONFIGURATIONS,
+    NODES,
+    PODS,
+    SECRETS,
+)
+from pp_hostd.model.keys import NAMESPACE
+from tests.bmc.rig import NODE, PLACE, SETTINGS, Rig
+from tests.bmc.simulator import PASSWORD, USER, lay_wires
+from tests.fencing.helpers import Helpers
+from tests.fencing.values import a_call
+from tests.harness.eventually import eventually
+from tests.leader.access.people import pp_leader
+
+FENCE = f"node-fence-{NODE}"
+
+
+class FenceSite(Rig):
+    """`begin` is how to get one. The test itself is the kubelet: `report` is its word."""
+
+    settings: Mapping[str, Any] = {**SETTINGS, "api.machines": "node", "power.cycle": False}
+
+    @classmethod
+    @contextlib.contextmanager
+    def begin(cls, directory: Path) -> Iterator[FenceSite]:
+        with Helpers.listening(directory / "sock") as helpers:
+            cls.environment = (f"PP_LEADER_FENCE_SOCKET={helpers.path}",)
+            with cls.on([]) as site:
+                assert isinstance(site, FenceSite)
+                yield site
+
+    def _build(self) -> None:
+        self.create(NAMESPACES, {"metadata": {"name": PLACE}})
+        self.port = lay_wires(self.wires, ["sleep", "infinity"])
+        self.start_bmc()
+        install = ["install", "--kubeconfig", str(self.cluster.kubeconfig()), "--machines", "node"]
+        done = pp_leader(*install, "--flows", "node-fence")
+        assert done.returncode == 0, done.stderr
+        self._describe()
+        self.create(NODES, {"metadata": {"name": NODE}})
+        self.create(LEASES, {"metadata": {"name": NODE}, "spec": {"holderIdentity": NODE}}, KUBELET_LEASES)
+        self.report("True", "boot-1")
+        self.add_pod("web-0")
+        self.start_leader()
+
+    def _describe(self) -> None:
+        """The host's BMC, and from when on it is used."""
+        secret = {"password": b64encode(PASSWORD.encode()).decode()}
+        self.create(SECRETS, {"metadata": {"name": "bmc"}, "data": secret}, NAMESPACE)
+        template = "agent_name=fence_ipmilan\nip=127.0.0.1\nlanplus=1\ncipher=3\n"
+        template += f"username={USER}\npassword_secret=bmc/password\n"
+        lists = "isolation=mark-unschedulable\npower_management=ipmi\nrecovery=mark-schedulable\n"
+        method = f"template=fence-method-template-ipmi\nipport={self.port}\naction=reboot\n"
+        config_maps = {
+            "fence-method-template-ipmi": {"config.properties": template},
+            f"fence-config-{NODE}": {"config.properties": lists, "fence-method-ipmi": method},
+            "fence-cluster-config": {"config.properties": "grace_timeout=1s\n"},
+        }
+        for name, data in config_maps.items():
+            self.create(CONFIG_MAPS, {"metadata": {"name": name}, "data": data}, NAMESPACE)
+        threshold = {"nodeConditionType": "Ready", "nodeConditionStatus": "Unknown", "nodeConditionPeriod": "1s"}
+        spec = {"thresholdConfigs": [threshold]}
+        self.create(NODE_REMEDY_CONFIGURATIONS, {"metadata": {"name": "all"}, "spec": spec})
+
+    def report(self, ready: str, boot: str) -> None:
+        """The kubelet's word, or the node controller's."""
+        since = "2026-01-01T00:00:00Z"
+        condition = {"type": "Ready", "status": ready, "lastTransitionTime": since, "lastHeartbeatTime": since}
+        info = dict.fromkeys(_INFO.split(), "")
+        change = {"conditions": [condition], "nodeInfo": {**info, "bootID": boot}}
+        self.patch(NODES, NODE, {"status": change}, subresource="status")
+
+    def fence(self) -> dict[str, Any]:
+        """The NodeFence; empty if there is none."""
+        return self.find(NODE_FENCES, FENCE) or {}
+
+    def has_pod(self) -> bool:
+        return self.find(PODS, "web-0", PLACE) is not None
+
+    def switch_on(self) -> None:
+        """By its BMC, as soon as that answers."""
+        access = {"ip": "127.0.0.1", "ipport": str(self.port), "username": USER, "password": PASSWORD}
+        call = a_call({**access, "lanplus": "1", "cipher": "3"}, "fence_ipmilan", "on")
+        socket = self.environment[0].partition("=")[2]
+        eventually(lambda: is_done(asyncio.run(run_agent(socket, call))), "the host is on", 60)
+
+
+_INFO = """
+machineID systemUUID kernelVersion osImage containerRuntimeVersion kubeletVersion kubeProxyVersion operatingSystem
+architecture
+"""
