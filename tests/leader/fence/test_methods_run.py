@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from pp_hostd.kube.resources import NODE_FENCES
 from pp_hostd.leader.remedies.node_fence.fence import fence_name
-from pp_hostd.leader.steps.nodes import MarkFreeing
+from pp_hostd.leader.remedies.node_fence.steps import BeginFence
+from pp_hostd.leader.steps.nodes import MarkFreeing, Uncordon, cordon, mark_freeing
 from pp_hostd.model.condemnation import Confirmation
 from pp_hostd.model.control import Pause
 from pp_hostd.model.keys import CONFIRMED_DEAD, PAUSED_NODE
@@ -226,6 +228,18 @@ def test_a_node_that_is_paused_is_not_touched() -> None:
     world.annotate_node(HOST, **{PAUSED_NODE: ""})
     world.spend(300.0)
     assert not world.node(HOST).node.unschedulable
+
+
+def test_another_remedy_gives_the_node_back_before_a_flow_begins() -> None:
+    world = a_world()
+    world.by_ipmi()
+    world.cut_off()
+    for change in (partial(cordon, condemnation_id=7), partial(mark_freeing, condemnation_id=7, out_of_service=True)):
+        world.api.patch("nodes", HOST, change(world.api.get("nodes", HOST) or {}))
+    world.fence()
+    world.run(lambda: bool(world.steps(BeginFence)))
+    assert world.steps(Uncordon, BeginFence)[0] == world.steps(Uncordon)[0]
+    world.run(lambda: world.is_at("Recovery", "Final"))
 
 
 def test_one_node_is_fenced_at_a_time() -> None:

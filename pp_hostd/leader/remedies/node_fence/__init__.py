@@ -9,12 +9,12 @@ from pp_hostd.kube.resources import JOBS, NODE_FENCES, SECRETS, VOLUME_CLAIMS, V
 from pp_hostd.leader.caches import Watch
 from pp_hostd.leader.interfaces import READ, Reading, Remedy, rule
 from pp_hostd.leader.node_memory import NextAction, NodeMemory
-from pp_hostd.leader.plan.valves import Valves
+from pp_hostd.leader.plan.valves import Valves, begun
 from pp_hostd.leader.plan.view import Target, View
 from pp_hostd.leader.remedies.node_fence.config_maps import ConfigMapsSeen, FenceConfigMaps
 from pp_hostd.leader.remedies.node_fence.configuration import ConfigurationsSeen
 from pp_hostd.leader.remedies.node_fence.delegation import has_claimed
-from pp_hostd.leader.remedies.node_fence.fence import FENCE, NodeFence, NodeFences
+from pp_hostd.leader.remedies.node_fence.fence import FENCE, NodeFence, NodeFences, Status
 from pp_hostd.leader.remedies.node_fence.flow import at_work
 from pp_hostd.leader.remedies.node_fence.memory import FenceMemory, after_look, after_news
 from pp_hostd.leader.remedies.node_fence.plan import fenced
@@ -73,10 +73,12 @@ class NodeFenceRemedy(Remedy):
                 yield Target(name, key)
 
     def has_begun(self, view: View) -> bool:
-        """Another remedy that has begun finishes first; one that is only requested waits for a flow that has begun,
-        unless the flow itself has requested it."""
+        """Another remedy that has begun finishes first, and gives the Node back; one that is only requested waits for a
+        flow that has begun, unless the flow itself has requested it."""
         fence = _fence(view)
         if fence is None or view.condemned is not None or view.licence is not None:
+            return False
+        if not at_work(fence) and not fence.progress.gave_up and _is_given_back(view, fence):
             return False
         if view.machine is None or isinstance(view.machine.condemnation, NotRequested):
             return True
@@ -114,6 +116,13 @@ class NodeFenceRemedy(Remedy):
 
     def prospect(self, view: View) -> str:
         return "carries out the NodeFence of this node"
+
+
+def _is_given_back(view: View, fence: NodeFence) -> bool:
+    """Whether another remedy has yet to give the Node back: there is a backup, or there are marks on a Node whose flow
+    has not begun."""
+    untouched = fence.progress.status is Status.NEW
+    return view.seen is not None and (view.backup_seen is not None or (untouched and begun(view.seen)))
 
 
 def _fence(view: View) -> NodeFence | None:
