@@ -44,6 +44,8 @@ class VirtualCluster:
     latency_seconds = 0.0
     wallclock_ahead_seconds: int | None = None
     """Of `now`. If None, the wall clock stands still, so that ids are small numbers."""
+    acting_until_at = math.inf
+    """The Lease is valid until then."""
 
     def __init__(
         self, machines: str = "openshift", settings: Settings | None = None, registry: Registry = REGISTRY
@@ -182,7 +184,7 @@ class VirtualCluster:
             pace=Pace(math.inf),
             clock=lambda: self._steps_api.now,
             wallclock=lambda: SINCE,
-            acting_until=lambda: math.inf,
+            acting_until=lambda: self.acting_until_at,
             within=_at_once,
             sleep=_no_sleep,
             ask_peers=self._ask_peers,

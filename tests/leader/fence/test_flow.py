@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pp_hostd.fencing.call import AgentCall, AgentReply
 from pp_hostd.leader.plan.view import Electorates, Target, View
 from pp_hostd.leader.remedies.node_fence import NODE_FENCE
 from pp_hostd.leader.remedies.node_fence.evidence import SILENT_SECONDS
@@ -135,6 +136,26 @@ def test_a_new_leader_resumes_wherever_the_old_one_died() -> None:
             break
         steps += 1
     assert steps > 20
+
+
+class LosesLease(FenceWorld):
+    """The Lease ends while an agent is asked for the host's power."""
+
+    async def run_agent(self, call: AgentCall) -> AgentReply:
+        reply = await super().run_agent(call)
+        self.acting_until_at = self.now
+        return reply
+
+
+def test_a_leader_that_loses_its_lease_while_an_agent_runs_starts_no_other_one() -> None:
+    world = LosesLease()
+    world.by_ipmi()
+    world.configure_cluster(grace_timeout="0s")
+    world.cut_off()
+    world.fence()
+    world.spend(300.0)
+    assert world.calls == [("fence_ipmilan", "status")]
+    assert world.power
 
 
 def test_a_kernel_that_has_crashed_frees_its_workloads_while_its_dump_is_saved() -> None:

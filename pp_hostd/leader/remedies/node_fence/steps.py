@@ -133,11 +133,11 @@ class RunAgent:
 
     async def run(self, port: Port) -> str:
         method = self.method
-        if port.acting_until() <= port.clock():
-            raise Unwritten(Written.NOT_DONE, "the Lease is not valid")
         parameters = {**dict(method.parameters), **await _secrets(port, method)}
 
         async def call(action: str) -> AgentReply:
+            if port.acting_until() <= port.clock():  # rule 14, before each call: the one before it may have taken long
+                raise Unwritten(Written.NOT_DONE, "the Lease is not valid")
             given = tuple({**parameters, "action": action}.items())
             return await port.run_agent(AgentCall(method.agent, given, method.seconds))
 
