@@ -138,6 +138,28 @@ def test_a_new_leader_resumes_wherever_the_old_one_died() -> None:
     assert steps > 20
 
 
+class ComesBackTooLate(FenceWorld):
+    """It becomes Ready just before its BMC switches it off, and the agent can't say that it was done."""
+
+    async def run_agent(self, call: AgentCall) -> AgentReply:
+        if dict(call.parameters)["action"] != "off" or ("fence_ipmilan", "off") in self.calls:
+            return await super().run_agent(call)
+        self.come_back()
+        await super().run_agent(call)
+        return AgentReply(1, "Lost connection", "")
+
+
+def test_a_host_that_was_switched_off_is_not_well_though_its_node_is_still_called_ready() -> None:
+    world = ComesBackTooLate()
+    world.by_ipmi()
+    world.configure_cluster(grace_timeout="0s")
+    world.cut_off()
+    world.fence()
+    world.run(lambda: world.is_at("Recovery", "Final"))
+    assert world.power
+    assert world.free()
+
+
 class LosesLease(FenceWorld):
     """The Lease ends while an agent is asked for the host's power."""
 

@@ -15,7 +15,7 @@ from pp_hostd.leader.plan.view import View
 from pp_hostd.leader.remedies.node_fence.automaton import Move, Situation, Wait, Work, next_move
 from pp_hostd.leader.remedies.node_fence.configuration import ConfigurationsSeen, Fences, RemedyRules, Threshold
 from pp_hostd.leader.remedies.node_fence.delegation import OTHER_REMEDIES
-from pp_hostd.leader.remedies.node_fence.evidence import contradiction, freed
+from pp_hostd.leader.remedies.node_fence.evidence import LOOK_SECONDS, SILENT_SECONDS, contradiction, freed
 from pp_hostd.leader.remedies.node_fence.fence import FENCED, NodeFence, Outcome, Progress, State, Status, Step
 from pp_hostd.leader.remedies.node_fence.flow import Flow, at_work, still_runs
 from pp_hostd.leader.remedies.node_fence.memory import Proof
@@ -52,7 +52,37 @@ def fenced(view: View, valves: Valves) -> NextAction | None:
     order = paused(view)
     if order and not _frees(flow):
         return view.waits(Stage.HELD, order)
-    return _dumped(flow) or _moved(flow, next_move(fence.progress, _situation(flow), config), valves)
+    doubted = _doubted(flow)
+    return _dumped(flow) or doubted or _moved(flow, next_move(fence.progress, _situation(flow), config), valves)
+
+
+def _seems_well(flow: Flow) -> bool:
+    return is_well(flow.view, flow.seen, flow.fence, flow.cause)
+
+
+def _is_heard(flow: Flow) -> bool:
+    """Whether its kubelet was heard since the present status began, and since the last method ended. A Node is called
+    Ready for a while after its host was switched off. A flow that has done nothing need not ask."""
+    if not at_work(flow.fence):
+        return True
+    ended = (each.at for each in flow.part.ended.values())
+    return flow.part.alive_at >= max((flow.part.since_at, *ended))
+
+
+def _doubted(flow: Flow) -> NextAction | None:
+    """Looks whether the kubelet of a Node that is called Ready is heard. None once it is, or was silent for so long
+    that the node is not well, or while it does not matter."""
+    progress, part, view = flow.fence.progress, flow.part, flow.view
+    runs = progress.methods and progress.methods[-1].outcome is Outcome.RUNNING
+    over = progress.state in (State.ERROR, State.FINAL) or progress.step is Step.RECOVERY
+    if over or runs or not _seems_well(flow) or _is_heard(flow):
+        return None
+    told = "its Node is called Ready; looking whether its kubelet is heard"
+    due_at = part.looked_at + LOOK_SECONDS
+    if view.now >= due_at:
+        return view.does(Stage.FENCING, LookAtNode(view.name), told)
+    is_silent = part.looked_at >= part.renewed_at + SILENT_SECONDS
+    return None if is_silent else view.waits(Stage.FENCING, told, due_at)
 
 
 def _dump(flow: Flow) -> Proof | None:
@@ -105,7 +135,7 @@ def is_well(view: View, seen: NodeSeen, fence: NodeFence, cause: Threshold | Non
 def _situation(flow: Flow) -> Situation:
     progress, part, now = flow.fence.progress, flow.part, flow.view.now
     return Situation(
-        is_well=is_well(flow.view, flow.seen, flow.fence, flow.cause),
+        is_well=_seems_well(flow) and _is_heard(flow),
         needs_boot=still_runs(flow.seen),
         age_seconds=now - part.since_at,
         methods=len(flow.methods),
