@@ -6,6 +6,8 @@ from pp_hostd.fencing.call import AgentCall, AgentReply
 from pp_hostd.leader.plan.view import Electorates, Target, View
 from pp_hostd.leader.remedies.node_fence import NODE_FENCE
 from pp_hostd.leader.remedies.node_fence.evidence import SILENT_SECONDS
+from pp_hostd.leader.remedies.node_fence.steps import NoteBoot
+from pp_hostd.leader.steps.nodes import MarkFreeing
 from pp_hostd.leader.steps.workloads import FreeWorkloads
 from tests.leader.fence.fence_world import IPMI, SAN, FenceWorld
 from tests.leader.virtual_host import HOST
@@ -158,6 +160,20 @@ def test_a_host_that_was_switched_off_is_not_well_though_its_node_is_still_calle
     world.run(lambda: world.is_at("Recovery", "Final"))
     assert world.power
     assert world.free()
+
+
+def test_nothing_is_freed_if_an_agent_is_heard_after_the_proof_though_its_kubelet_is_not() -> None:
+    """Somebody has powered the host on by hand, its agent has opened the gate, and then its network fails."""
+    world = a_world(grace_timeout="0s")
+    world.cut_off()
+    world.fence()
+    world.run(lambda: bool(world.steps(NoteBoot)))
+    world.switch(True)
+    world.back_at = None
+    world.state(world.a_promise())
+    world.spend(20.0)
+    assert not world.steps(MarkFreeing)
+    assert world.pods[HOST] == 2
 
 
 class LosesLease(FenceWorld):

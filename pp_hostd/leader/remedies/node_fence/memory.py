@@ -63,7 +63,8 @@ class JobFound:
 
 @frozen
 class Looked:
-    """Linearizable reads of the Node and of its kubelet's Lease, which began at `began_at`. None: no Node."""
+    """Linearizable reads of the Node and of its kubelet's Lease, which began at `began_at`. None: no Node. `renewed`
+    changes with each sign of life of the host; it is compared, never read."""
 
     node: str
     began_at: float
@@ -85,7 +86,7 @@ class Surveyed:
 @frozen
 class FenceMemory:
     """`status` names the present status of the flow, which began at `since_at`. `ended` are the outcomes of this
-    status' methods, `jobs` those that run. The kubelet's Lease has said `renewed` since `renewed_at`, by the last look,
+    status' methods, `jobs` those that run. The host's last sign of life was `renewed` since `renewed_at`, by the last look,
     which began at `looked_at`; None: nobody has looked."""
 
     status: tuple[object, ...] = ()
@@ -95,7 +96,7 @@ class FenceMemory:
     renewed: str | None = None
     renewed_at: float = math.inf
     alive_at: float = -math.inf
-    """The kubelet has renewed its Lease after this time: a look that began then found another Lease than the next."""
+    """The host has lived after this time: a look that began then found another sign of life than the next."""
     looked_at: float = -math.inf
     looked: NodeSeen | None = None
     survey: Surveyed | None = None

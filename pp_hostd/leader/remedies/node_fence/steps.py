@@ -17,7 +17,7 @@ from pp_hostd.leader.remedies.node_fence.methods import OFF, ON, STATUS, AgentMe
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.leader.steps.nodes import change_node
 from pp_hostd.leader.steps.port import Noticed, OnlyReads, Port, Unwritten, conditional, if_there
-from pp_hostd.model.keys import CORDONED, FENCED_BOOT, FREEING, NAMESPACE
+from pp_hostd.model.keys import AGENT, CORDONED, FENCED_BOOT, FREEING, NAMESPACE
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.observed import parse_node_seen
 from pp_hostd.model.record import Unreadable
@@ -91,7 +91,8 @@ class DeleteFence:
 
 @frozen
 class LookAtNode(OnlyReads):
-    """Linearizable reads of the Node and of its kubelet's Lease."""
+    """Linearizable reads of the Node and of its kubelet's Lease. The host shows by that Lease, and by its agent's record
+    on the Node, that it lives: an agent that has booted again writes before the kubelet does."""
 
     node: str
 
@@ -102,8 +103,9 @@ class LookAtNode(OnlyReads):
         if isinstance(seen, Unreadable):
             raise Unwritten(Written.NOT_DONE, f"reading Node {self.node}: {seen}")
         lease = await if_there(port.api.get(LEASES, self.node, namespace=KUBELET_LEASES))
+        record = ((found or {}).get("metadata", {}).get("annotations") or {}).get(AGENT, "")
         renewed = str(((lease or {}).get("spec") or {}).get("renewTime") or "")
-        port.tell(Looked(port.key, began_at, seen, renewed))
+        port.tell(Looked(port.key, began_at, seen, f"{renewed} {record}"))
         return ""
 
 
