@@ -48,7 +48,12 @@ class FenceWorld(World):
         if self.power and self.back_at is not None and self.now >= self.back_at:
             self.back_at = None
             self.come_back()
-        if self.kubelet and self.power and self.now >= self.renewed_at + RENEWAL_SECONDS:
+        if self.power:
+            self.renew()
+
+    def renew(self) -> None:
+        """Its kubelet does, from time to time."""
+        if self.kubelet and self.now >= self.renewed_at + RENEWAL_SECONDS:
             self.renewed_at = self.now
             self.leases[HOST] = f"renewed at {self.now}"
 

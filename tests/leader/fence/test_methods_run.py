@@ -120,7 +120,10 @@ class ArmedWorld(FenceWorld):
         self.promise = self.a_promise()
         self.state(self.promise)
 
-    live = World.live
+    def live(self) -> None:
+        World.live(self)
+        if self.running:
+            self.renew()
 
 
 def test_the_default_is_the_poison_pill_which_has_its_own_certainty() -> None:

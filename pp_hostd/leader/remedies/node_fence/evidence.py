@@ -2,7 +2,8 @@
 that was fenced.
 
 A method's proof is a device's own word, and a device can be wrong: the plug may be another host's. So the kubelet's
-Lease must not have been renewed for two periods, and nothing is freed if a kubelet or an agent is heard after the proof.
+Lease must not have been renewed for two periods, and nothing is freed if a kubelet, or an agent, is heard after the
+proof.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ def contradiction(view: View, fence: NodeFence, proof: Proof) -> str:
         return "the host has booted again since, so nothing of it is freed"
     if proof.fences is Fences.POWER and part.alive_at >= proof.began_at:
         return (
-            f"{proof.sentence}, and yet its kubelet or its agent was heard since. Nothing is freed: see that the method "
-            "switches this very host"
+            f"{proof.sentence}, and yet its kubelet or its agent was heard since. Nothing is freed: see that the "
+            "method switches this very host"
         )
     return ""
 

@@ -86,8 +86,8 @@ class Surveyed:
 @frozen
 class FenceMemory:
     """`status` names the present status of the flow, which began at `since_at`. `ended` are the outcomes of this
-    status' methods, `jobs` those that run. The host's last sign of life was `renewed` since `renewed_at`, by the last look,
-    which began at `looked_at`; None: nobody has looked."""
+    status' methods, `jobs` those that run. The host's last sign of life is `renewed` since `renewed_at`, by the last
+    look, which began at `looked_at`; None: nobody has looked."""
 
     status: tuple[object, ...] = ()
     since_at: float = 0.0

@@ -91,8 +91,8 @@ class DeleteFence:
 
 @frozen
 class LookAtNode(OnlyReads):
-    """Linearizable reads of the Node and of its kubelet's Lease. The host shows by that Lease, and by its agent's record
-    on the Node, that it lives: an agent that has booted again writes before the kubelet does."""
+    """Linearizable reads of the Node and of its kubelet's Lease. By that Lease, and by its agent's record on the Node,
+    the host shows that it lives: an agent that has booted again writes before the kubelet does."""
 
     node: str
 
