@@ -128,6 +128,8 @@ class Attacks:
         node = self._api.if_there(parse_node, NODES, "", name)
         if boot is not None and boot.rest_seconds is not None:  # its shutdown hangs, which nothing guards
             return True
+        if name in self._api.cluster.agentless:
+            return True
         if agent is None or not isinstance(node, Node):
             return False
         stored = agent.driver.commitments.stored

@@ -37,6 +37,11 @@ class Cluster:
 
     health_checks: bool = False
     """Whether it has a NodeHealthCheck of ours, and agents that probe each other."""
+    fenced: tuple[str, ...] = ()
+    """By which methods each of its hosts is fenced, in their order; see sim/fence_methods.py. Empty: nobody fences."""
+    agentless: tuple[str, ...] = ()
+    """The hosts on which no agent runs."""
+    unenrolled: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         parts = [f"machines: {self.machines}", f"strategy: {self.strategy}" if self.strategy else ""]
@@ -45,6 +50,9 @@ class Cluster:
         parts.append(f"power cycles{', with fallback' if self.fallback else ''}" if self.power_cycles else "")
         parts.append(f"requested by: {self.requested_by}" if self.requested_by else "")
         parts.append("health checks" if self.health_checks else "")
+        parts.append(f"fenced by: {', '.join(self.fenced)}" if self.fenced else "")
+        parts.append(f"no agent: {', '.join(self.agentless)}" if self.agentless else "")
+        parts.append(f"not enrolled: {', '.join(self.unenrolled)}" if self.unenrolled else "")
         return "; ".join(filter(None, parts))
 
     @property
@@ -76,7 +84,7 @@ class Cluster:
 
     def gate(self, node: str) -> GateKind:
         """As each agent finds it on its host."""
-        if node in self.tainted:
+        if node in self.tainted or node in self.agentless:
             return GateKind.TAINT
         return gate_kind(AUTO, hindrance(GateFacts("kube-apiserver.yaml" if node in self.api_on else "")))
 

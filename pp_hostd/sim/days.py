@@ -9,6 +9,7 @@ from pp_hostd.agent.shutdown import POWER_OFF_SECONDS
 from pp_hostd.leader.requests.remediation_objects.remediation import METAL3, POISON_PILL
 from pp_hostd.sim.attack_themes import ATTACKS, attacked_cluster
 from pp_hostd.sim.cluster import Cluster
+from pp_hostd.sim.fence_themes import FENCE_THEMES, some_methods
 from pp_hostd.sim.play import hangs
 from pp_hostd.sim.schedule import CALM_SECONDS, END_AT, HEALED_AT, Day, Schedule, Trouble, any_trouble
 from pp_hostd.sim.themes import POWER_THEMES, THEMES
@@ -28,6 +29,14 @@ CHECKED_DAYS = 0.25
 """And so many days come to a cluster with a health check of ours."""
 POWERED_SECONDS = 60.0
 """Such a day is longer: a host is switched off, and boots."""
+
+FENCED_DAYS = 0.2
+"""And on so many days hosts are fenced by NodeFences."""
+FENCED_SECONDS = 60.0
+"""All is healed so much later on such a day: a Node is called Unknown only after a while."""
+FENCED_END_SECONDS = 240.0
+AGENTLESS = 0.25
+"""So many hosts have no agent then."""
 
 RESTORED_SECONDS = 120.0
 """And so is one with an etcd restore: the leaders begin only when every host has looked at its Node."""
@@ -50,16 +59,17 @@ def random_schedule(
     troubles += [any_trouble(day) for _ in range(chance.randint(0, 6))]
     schedule = Schedule(seed, nodes, _in_time(troubles), cluster=_cluster(day, theme))
     attacked = _attacked(schedule, replace(day, chance=random.Random(f"attacks {seed}")))
-    if wanted not in POWER_THEMES and (wanted or not every_flow):
+    if wanted not in POWER_THEMES and wanted not in FENCE_THEMES and (wanted or not every_flow):
         return attacked
     powered = _powered(attacked, replace(day, chance=random.Random(f"power {seed}")), wanted)
     by_objects = _by_objects(powered, random.Random(f"objects {seed}"))
-    return _checked(by_objects, random.Random(f"checks {seed}"))
+    checked = _checked(by_objects, random.Random(f"checks {seed}"))
+    return _fenced(checked, replace(day, chance=random.Random(f"fences {seed}")), wanted)
 
 
-def _in_time(troubles: list[Trouble]) -> tuple[Trouble, ...]:
+def _in_time(troubles: list[Trouble], healed_at: float = HEALED_AT) -> tuple[Trouble, ...]:
     """In order, and each before all is healed."""
-    soon = [trouble if trouble.at < HEALED_AT else replace(trouble, at=HEALED_AT - 1) for trouble in troubles]
+    soon = [trouble if trouble.at < healed_at else replace(trouble, at=healed_at - 1) for trouble in troubles]
     return tuple(sorted(soon, key=lambda trouble: trouble.at))
 
 
@@ -83,9 +93,10 @@ def _attacked(schedule: Schedule, day: Day) -> Schedule:
 def _powered(schedule: Schedule, day: Day, theme: str) -> Schedule:
     """The same day in a cluster whose hosts are power-cycled, with a theme of those. This has dice of its own, too."""
     chance, cluster = day.chance, schedule.cluster
-    if cluster.machines_are_nodes or (chance.random() >= POWERED_DAYS and not theme):
+    wanted = theme in POWER_THEMES
+    if cluster.machines_are_nodes or (chance.random() >= POWERED_DAYS and not wanted):
         return schedule
-    troubles = POWER_THEMES[theme or chance.choice(sorted(POWER_THEMES))](day)
+    troubles = POWER_THEMES[theme if wanted else chance.choice(sorted(POWER_THEMES))](day)
     return replace(
         schedule,
         troubles=_in_time([*schedule.troubles, *troubles]),
@@ -108,6 +119,26 @@ def _checked(schedule: Schedule, chance: random.Random) -> Schedule:
     if chance.random() >= CHECKED_DAYS:
         return schedule
     return replace(schedule, cluster=replace(schedule.cluster, health_checks=True))
+
+
+def _fenced(schedule: Schedule, day: Day, theme: str) -> Schedule:
+    """The same day in a cluster whose hosts are fenced, with a theme of that."""
+    chance = day.chance
+    if chance.random() >= FENCED_DAYS and theme not in FENCE_THEMES:
+        return schedule
+    theme = theme if theme in FENCE_THEMES else chance.choice(sorted(FENCE_THEMES))
+    troubles = FENCE_THEMES[theme](day)
+    healed_at = schedule.healed_at + FENCED_SECONDS
+    methods = some_methods(day, theme)
+    agentless = tuple(name for name in day.names if chance.random() < AGENTLESS)
+    unenrolled = tuple(name for name in agentless if chance.random() < 0.7)
+    return replace(
+        schedule,
+        troubles=_in_time([*schedule.troubles, *troubles], healed_at),
+        healed_at=healed_at,
+        end_at=schedule.end_at + FENCED_END_SECONDS,
+        cluster=replace(schedule.cluster, fenced=methods, agentless=agentless, unenrolled=unenrolled),
+    )
 
 
 def _cluster(day: Day, theme: str) -> Cluster:

@@ -65,6 +65,7 @@ class Disturbances:
         if (
             since is None
             or self.lied
+            or self._api.cluster.agentless  # nobody answers there
             or self._network.troubled
             or not isinstance(self._condemnation(name), NotRequested)
             or self._machine_was_replaced(name)

@@ -23,7 +23,9 @@ def fill(api: Api, names: list[str], lease_seconds: float) -> None:
     for namespace in (NAMESPACE, MACHINES_IN):
         api.create(NAMESPACES, "", {"metadata": {"name": namespace}})
     members = [_member(api, name, number) for number, name in enumerate(names)]
-    api.create(CONFIG_MAPS, NAMESPACE, {"metadata": {"name": ENROLLED}, "data": dict.fromkeys(names, "{}")})
+    members = [member for member in members if member.name not in api.cluster.unenrolled]
+    enrolled = {member.name: "{}" for member in members}
+    api.create(CONFIG_MAPS, NAMESPACE, {"metadata": {"name": ENROLLED}, "data": enrolled})
     roster = Roster.of(1, 1, members).render()
     api.create(CONFIG_MAPS, NAMESPACE, {"metadata": {"name": ROSTER}, "data": {ROSTER: roster}})
     lease = {**unheld_spec(lease_seconds), **given_up_spec(EPOCH_TIME)}
@@ -46,11 +48,16 @@ def machine_of(api: Api, name: str) -> Machine:
 
 def _member(api: Api, name: str, number: int) -> Member:
     machine_key, address = api.cluster.machine_key(name), f"10.0.{number // 250}.{number % 250 + 1}"
-    api.create(NODES, "", _node(api, name, number, address))
+    register(api, name, number)
     make_machine(api, name)
     if api.cluster.power_cycles:
         make_host(api, name)
     return Member(name, machine_key if "/" in machine_key else None, address, machine_of(api, name).uid, 1, None)
+
+
+def register(api: Api, name: str, number: int) -> None:
+    """As its kubelet makes its Node."""
+    api.create(NODES, "", _node(api, name, number, f"10.0.{number // 250}.{number % 250 + 1}"))
 
 
 def _node(api: Api, name: str, number: int, address: str) -> Json:

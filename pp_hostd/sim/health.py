@@ -36,24 +36,12 @@ SPEC: Json = {
 }
 
 
-class Reports:
-    """`reaches` tells whether one host gets an answer from the kernel of another."""
+class NodeController:
+    """Kubernetes' own: it calls a Node Unknown whose kubelet is silent."""
 
-    def __init__(
-        self,
-        api: Api,
-        network: Network,
-        time: Time,
-        chance: random.Random,
-        names: list[str],
-        reaches: Callable[[str, str], bool],
-    ) -> None:
-        self._network = network
-        self._api, self._time, self._chance, self._names, self._reaches = api, time, chance, names, reaches
-        self._targets = {name: targets(names, name) for name in names}
-        api.create(NODE_HEALTH_CHECKS, "", {"metadata": {"name": "all"}, "spec": SPEC})
+    def __init__(self, api: Api, time: Time, names: list[str]) -> None:
+        self._api, self._time, self._names = api, time, names
         time.after(LOOK_SECONDS, self._look)
-        time.after(PROBE_SECONDS, self._probe)
 
     def _look(self) -> None:
         if any(map(self._api.answers, SERVERS)):
@@ -77,6 +65,25 @@ class Reports:
             }
             kept = [each for each in conditions if each is not ready]
             self._api.patch(NODES, "", name, {"status": {"conditions": [*kept, unknown]}}, "status")
+
+
+class Reports:
+    """`reaches` tells whether one host gets an answer from the kernel of another."""
+
+    def __init__(
+        self,
+        api: Api,
+        network: Network,
+        time: Time,
+        chance: random.Random,
+        names: list[str],
+        reaches: Callable[[str, str], bool],
+    ) -> None:
+        self._network = network
+        self._api, self._time, self._chance, self._names, self._reaches = api, time, chance, names, reaches
+        self._targets = {name: targets(names, name) for name in names}
+        api.create(NODE_HEALTH_CHECKS, "", {"metadata": {"name": "all"}, "spec": SPEC})
+        time.after(PROBE_SECONDS, self._probe)
 
     def _probe(self) -> None:
         """Each host that can reach the API says whom it can't reach."""

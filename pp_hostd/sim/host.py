@@ -42,6 +42,8 @@ class Boot:
     decided: bool = False
     rest_seconds: float | None = None
     """Its shutdown takes so long once the agent has ended; None if none was ordered."""
+    storage_freed: bool = False
+    """Workloads were freed that may still run, since their storage is cut off."""
     machine_is_gone: bool = False
     """The one that is promised, so that it must end."""
     on_end: list[Callable[[], None]] = field(default_factory=list)
@@ -72,6 +74,8 @@ class Host:
         self.maintenance: Maintenance | None = None
         """A person's order for this host; None if there is none."""
         self.reset_works = True
+        self.sick_until = 0.0
+        """Until then its kubelet says that it is not Ready."""
         self.held = True
         """Whether its gate holds the kubelet, rather than relying on the leader's taint."""
         self.start: Callable[[Boot], object] = lambda _: None
@@ -80,6 +84,8 @@ class Host:
         """Reports workloads."""
         self.kubelet_runs: Callable[[], None] = lambda: None
         """Hears again and again that its kubelet runs, whether or not it may start workloads."""
+        self.register: Callable[[], None] = lambda: None
+        """Makes its Node. Where an agent runs, that is the leader's to recreate."""
         self._time, self._chance, self._note, self._fired = time, chance, note, fired
 
     @property
@@ -236,17 +242,23 @@ class Kubelet:
     def _report(self) -> None:
         name = self._host.name
         self._api.leases[name] = f"{self._time.now:.3f}"
+        if not self._api.exists(NODES, "", name):
+            self._host.register()
         node = self._api.if_there(as_it_is, NODES, "", name)
         if node is not None and not self._is_reported(node):
-            ready = {"type": "Ready", "status": "True"}
+            ready = {"type": "Ready", "status": self._ready}
             others = [each for each in node.get("status", {}).get("conditions") or () if each["type"] != "Ready"]
             status = {"status": {"nodeInfo": {"bootID": self._boot.id}, "conditions": [*others, ready]}}
             self._api.patch(NODES, "", name, status, "status")
 
     def _is_reported(self, node: Json) -> bool:
         status = node.get("status", {})
-        ready = any((each["type"], each["status"]) == ("Ready", "True") for each in status.get("conditions") or ())
+        ready = any((each["type"], each["status"]) == ("Ready", self._ready) for each in status.get("conditions") or ())
         return ready and bool(status.get("nodeInfo", {}).get("bootID") == self._boot.id)
+
+    @property
+    def _ready(self) -> str:
+        return "False" if self._time.now < self._host.sick_until else "True"
 
     def _is_kept_away(self) -> bool:
         """A Node that is missing is the leader's to recreate."""

@@ -6,6 +6,8 @@ from collections import Counter
 
 from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, NODES
 from pp_hostd.leader.plan.valves import LEAST_RESETS_PER_HOUR, most_of
+from pp_hostd.leader.remedies.node_fence.evidence import SILENT_SECONDS
+from pp_hostd.leader.remedies.node_fence.fence import Status
 from pp_hostd.model.condemnation import Condemnation, Condemned, last_id
 from pp_hostd.model.keys import EXTERNAL_REMEDIATION, NAMESPACE, OUT_OF_SERVICE, backup_name, is_ours
 from pp_hostd.model.lease import LEASE, Lease, parse_lease
@@ -15,19 +17,15 @@ from pp_hostd.model.node import Node, parse_node
 from pp_hostd.model.record import Unreadable
 from pp_hostd.sim.api import SERVERS, Json, as_it_is
 from pp_hostd.sim.attacks import LIED_ID
+from pp_hostd.sim.fence_invariants import FenceInvariants
+from pp_hostd.sim.fence_methods import WRONG_PLUG
 from pp_hostd.sim.health import STARTUP_SECONDS
 from pp_hostd.sim.host import LOOK_SECONDS, MAX_DRIFT, MOST_BOOT_SECONDS, Host
+from pp_hostd.sim.leader_port import Freed
 from pp_hostd.sim.truth import A_MOMENT
+from pp_hostd.sim.violation import Violation
 from pp_hostd.sim.world import World
 from pp_hostd.timing import dead_seconds
-
-
-class Violation(Exception):
-    """`kind` is the invariant's name."""
-
-    def __init__(self, kind: str, sentence: str) -> None:
-        super().__init__(f"{kind}: {sentence}")
-        self.kind = kind
 
 
 class Invariants:
@@ -56,6 +54,9 @@ class Invariants:
         """The same of nodes that were freed, and when, if they have not started workloads since."""
         if world.operator is not None:
             world.operator.on_switched_off = self._switched_off
+        self._of_fences = None
+        if world.fences is not None and world.devices is not None:
+            self._of_fences = FenceInvariants(world, world.fences, world.devices)
         self._before = {name: _lasting(world.api.found(as_it_is, NODES, "", name)) for name in world.names}
 
     def _leader_sends(self, identity: str) -> None:
@@ -64,14 +65,23 @@ class Invariants:
         if isinstance(lease, Lease) and lease.holder not in ("", identity):
             raise Violation("one leader", f"{identity} sends a write while {lease.holder} holds the Lease")
 
-    def _freed(self, node: str) -> None:
+    def _freed(self, node: str, write: Freed) -> None:
         host = self._world.hosts.get(node)
-        if host is not None and host.runs_workloads:
+        if host is not None and self._of_fences is not None and write is Freed.STORED:
+            self._of_fences.stored_freed(node, host)
+        elif host is not None and host.runs_workloads and not self._is_misled(node):
             raise Violation("two copies", f"{node} runs the workloads that the leader has just freed")
         if host is not None and not host.powered and node in self._off_for:
             self._cycled[node] = self._off_for[node], self._world.time.now
         self._remediation(node)
         self._attempt(node)
+
+    def _is_misled(self, node: str) -> bool:
+        """Whether the plug in its fence-config is another host's, and its kubelet is silent: then nothing contradicts
+        the other host's BMC. A person has to see to that."""
+        fenced = dict(zip(self._world.names, self._world.api.cluster.fenced))
+        renewed_at = float(self._world.api.leases.get(node, "-inf"))
+        return fenced.get(node) == WRONG_PLUG and self._world.time.now - renewed_at > SILENT_SECONDS
 
     def _attempt(self, node: str) -> None:
         """No attempt of a remediation object deletes the Node that came after the one that it was made for. (A person
@@ -120,6 +130,9 @@ class Invariants:
         self._cycled.clear()
         self._attempts.clear()
         self._uncounted.update(filter(self._ids, self._world.names))
+        for host in self._world.hosts.values():
+            if host.boot is not None:  # what was freed is there again
+                host.boot.storage_freed = False
 
     def _decided(self, node: str, decision: Decision, uid: str) -> None:
         self.resets += 1
@@ -179,6 +192,8 @@ class Invariants:
             return
         for name, host in world.hosts.items():
             self._host_at_the_end(name, host)
+        if self._of_fences is not None:
+            self._of_fences.at_the_end()
 
     def _host_at_the_end(self, name: str, host: Host) -> None:
         world = self._world
@@ -199,13 +214,18 @@ class Invariants:
         unreadable = any(isinstance(state, Unreadable) for state in self._condemnations(name)[-1:])
         if remediation is not None and "deletionTimestamp" in remediation["metadata"] and not unreadable:
             raise Violation("progress", f"the remediation object of {name} is deleted, and does not go")
-        asked = _is_requested(world, name)
+        asked = _is_requested(world, name) or self._is_fenced(name)
         if not asked and node.tainted:
             raise Violation("progress", f"nobody requests {name}, and its Node is still tainted")
         if asked and not world.told.get(name):
             raise Violation("progress", f"remediation of {name} is requested, and nothing is done about it")
         if not asked and not self._boots(host) and not host.runs_workloads and not world.agent_says(name):
             raise Violation("progress", f"{name} is well, and runs nothing")
+
+    def _is_fenced(self, name: str) -> bool:
+        """Whether a NodeFence for it is not over."""
+        fence = None if self._world.fences is None else self._world.fences.found(name)
+        return fence is not None and fence.progress.status is not Status.FINAL
 
     def _registers(self, name: str, host: Host) -> bool:
         """Whether its kubelet would create its Node: nothing holds it, and no leader has a backup any more, since the

@@ -10,7 +10,7 @@ from typing import Callable, Protocol
 from pp_hostd.embedded.history import Event
 from pp_hostd.embedded.paging import Query
 from pp_hostd.fencing.call import AgentCall, AgentReply
-from pp_hostd.kube.resources import LEASES, NODE_HEALTH_CHECKS
+from pp_hostd.kube.resources import LEASES, NODE_FENCES, NODE_HEALTH_CHECKS
 from pp_hostd.leader.caches import Watch, is_later
 from pp_hostd.leader.driver import Driver
 from pp_hostd.leader.node_memory import NextAction
@@ -41,6 +41,8 @@ from pp_hostd.sim.time import Clock
 
 Reaches = Callable[[str, str], bool]
 """Whether one host gets an answer from the kernel of another."""
+RunsAgent = Callable[[str, AgentCall, Callable[[], bool], Callable[[AgentReply], None]], None]
+"""Runs a fence agent for a node, for as long as its leader lives, and tells the reply."""
 
 
 class Leadership(Protocol):
@@ -50,6 +52,7 @@ class Leadership(Protocol):
     client: Client
     ask_peer: AskPeer
     reaches: Reaches
+    runs_agent: RunsAgent
     frees: Callable[[str, Freed], None]
     sends: Callable[[], None]
     told: dict[str, str]
@@ -79,8 +82,9 @@ class LeaderTerm:
         self._served = ServedKinds(self._api)
         self._pace = Pace(leader.settings.leader.deletions_per_second)
         self.driver = Driver(leader.settings, self, self, own_node=leader.host, clock=self.clock, draw=leader.draw)
+        used = [*([NODE_HEALTH_CHECKS] if cluster.health_checks else []), *([NODE_FENCES] if cluster.fenced else [])]
         for watch in self._watches.watches:
-            if not watch.unused or (cluster.health_checks and watch.versions == (NODE_HEALTH_CHECKS,)):
+            if not watch.unused or watch.versions[0] in used:
                 self._follow(watch)
 
     def close(self) -> None:
@@ -195,7 +199,7 @@ class LeaderTerm:
             sleep=self._sleep,
             ask_peers=self._ask_peers,
             try_host=self._try_host,
-            run_agent=self._run_agent,
+            run_agent=partial(self._run_agent, key),
             hand_over=self._hand_over,
             tell=self._tell,
         )
@@ -221,8 +225,17 @@ class LeaderTerm:
             reaches(each.name, host.name) if reaches(own, each.name) else None for each in others
         )
 
-    async def _run_agent(self, _: AgentCall) -> AgentReply:
-        return AgentReply(None, "", "this cluster has no fence agents")
+    async def _run_agent(self, node: str, call: AgentCall) -> AgentReply:
+        process = self._client.process
+
+        def start(resume: Callable[[AgentReply], None]) -> None:
+            self._leader.runs_agent(
+                node, call, lambda: self._open and process.alive, lambda reply: process.do(partial(resume, reply))
+            )
+
+        self._leader.sends()
+        replied: AgentReply = await Started(start)
+        return replied
 
     async def _hand_over(self) -> None:
         self._leader.resign()
@@ -239,6 +252,7 @@ class Leader:
         client: Client,
         ask_peer: AskPeer,
         reaches: Reaches,
+        runs_agent: RunsAgent,
         identity: str,
         frees: Callable[[str, Freed], None],
         sends: Callable[[], None],
@@ -246,7 +260,7 @@ class Leader:
         note: Callable[[str, str], None],
     ) -> None:
         self.settings, self.client, self.ask_peer, self.frees, self.note = settings, client, ask_peer, frees, note
-        self.sends, self.told, self.reaches = sends, told, reaches
+        self.sends, self.told, self.reaches, self.runs_agent = sends, told, reaches, runs_agent
         self.clock, self.host, self._on = client.process.clock, client.host, host
         self.candidacy = Candidacy(identity, settings.leader.lease_seconds)
         self._dice = random.Random(identity)
@@ -260,6 +274,11 @@ class Leader:
 
     def draw(self) -> Draw:
         return Draw(int(self.wallclock().timestamp()), self._dice.randrange(DICE))
+
+    @property
+    def next_actions(self) -> tuple[NextAction, ...]:
+        """Those of its last plan, if it leads."""
+        return () if self._leader_term is None else self._leader_term.driver.next_actions
 
     def acting_until(self) -> float:
         return self.candidacy.acting_until_at

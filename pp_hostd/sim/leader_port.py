@@ -23,6 +23,7 @@ from pp_hostd.sim.exchange import AskPeer, Call
 LOOK_SECONDS = 0.05
 EVICTION_SECONDS = 6.0
 PODS_IN = "default"
+STORED = "san"
 Found = TypeVar("Found")
 
 
@@ -32,6 +33,12 @@ class Freed(enum.Enum):
     DELETED = "the Node is deleted"
     MARKED = "the Node is marked"
     PODS = "its pods are deleted"
+    STORED = "its pods are deleted that have their data on storage that can be cut off"
+
+
+def claim_of(node: str) -> str:
+    """Names the volume, and the pods, of a node that are on storage that can be cut off."""
+    return f"{node}.{STORED}"
 
 
 @frozen
@@ -41,7 +48,8 @@ class Listing:
 
 class SimulatedApi:
     """The exchanges of steps. `frees` hears of each write after which workloads may start elsewhere. All pods of a node
-    are one, and the kubelets' Leases are kept beside the store, since both change so often."""
+    are one, but for those on storage that can be cut off, which are another one. Pods and the kubelets' Leases are kept
+    beside the store, since both change so often."""
 
     def __init__(self, client: Client, frees: Callable[[str, Freed], None]) -> None:
         self._client, self._api, self._frees = client, client.api, frees
@@ -103,10 +111,12 @@ class SimulatedApi:
         return {"spec": {"renewTime": self._api.leases[node]}}
 
     def _pods(self, node: str) -> Sequence[Json]:
-        if node not in self._api.pods:
-            return []
-        version = repr(self._api.pods[node])
-        return [{"metadata": {"name": node, "namespace": PODS_IN, "uid": node, "resourceVersion": version}, "spec": {}}]
+        return [self._pod(node, name) for name in (node, claim_of(node)) if name in self._api.pods]
+
+    def _pod(self, node: str, name: str) -> Json:
+        metadata = {"name": name, "namespace": PODS_IN, "uid": name, "resourceVersion": repr(self._api.pods[name])}
+        volume = {"name": "data", "persistentVolumeClaim": {"claimName": name}}
+        return {"metadata": metadata, "spec": {"volumes": [volume]} if name != node else {}}
 
     def _patch(self, resource: Resource, namespace: str, name: str, patch: Json, part: str) -> Json:
         patched = self._api.patch(resource, namespace, name, patch, part)
@@ -126,21 +136,23 @@ class SimulatedApi:
             self._frees(name, Freed.DELETED)
         return gone
 
-    def _delete_pods(self, node: str, version: str | None) -> Json:
-        if node not in self._api.pods:
-            raise not_found(PODS, node)
-        if version not in (None, repr(self._api.pods[node])):
-            raise modified(PODS, node)
-        del self._api.pods[node]
-        self._frees(node, Freed.PODS)
+    def _delete_pods(self, name: str, version: str | None) -> Json:
+        if name not in self._api.pods:
+            raise not_found(PODS, name)
+        if version not in (None, repr(self._api.pods[name])):
+            raise modified(PODS, name)
+        del self._api.pods[name]
+        node, _, stored = name.partition(".")
+        self._frees(node, Freed.STORED if stored else Freed.PODS)
         return {}
 
     def _evict(self, name: str) -> None:
         """The cluster's own controllers delete all pods of a Node that is out of service."""
         node = self._api.if_there(as_it_is, NODES, "", name)
         taints = () if node is None else node["spec"].get("taints", ())
-        if name in self._api.pods and any(taint["key"] == OUT_OF_SERVICE for taint in taints):
-            self._delete_pods(name, None)
+        for pods in (name, claim_of(name)):
+            if pods in self._api.pods and any(taint["key"] == OUT_OF_SERVICE for taint in taints):
+                self._delete_pods(pods, None)
 
 
 class Asking:

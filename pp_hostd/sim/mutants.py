@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pp_hostd.sim.fence_mutants import MUTANTS_OF_FENCES
 from pp_hostd.sim.mutant import Mutant, mutant
 
 MUTANTS_OF_HOST = (
@@ -351,7 +352,7 @@ MUTANTS_OF_POWER = (
 )
 
 
-MUTANTS = (*MUTANTS_OF_HOST, *MUTANTS_OF_LEADER, *MUTANTS_OF_POWER)
+MUTANTS = (*MUTANTS_OF_HOST, *MUTANTS_OF_LEADER, *MUTANTS_OF_POWER, *MUTANTS_OF_FENCES)
 
 
 def mutant_called(name: str) -> Mutant:

@@ -28,6 +28,7 @@ class Weather:
             "cut off from API": self._cut_off_from_api,
             "cut one way": self._cut_one_way,
             "all but the leader lose the API": self._leave_to_leader,
+            "cut off once it is back": self._cut_off_when_back,
             "split": self._split,
             "API stops": lambda trouble: self._ail(
                 trouble, SERVERS, ServerHealth.DEAD if trouble.part < 0.5 else ServerHealth.SILENT
@@ -46,6 +47,7 @@ class Weather:
 
     def clear(self) -> None:
         world = self._world
+        world.when_started.clear()
         self._cuts.clear()
         self._apply_cuts()
         world.network.mend()
@@ -57,6 +59,11 @@ class Weather:
 
     def _cut_off(self, trouble: Trouble) -> None:
         self._cut(trouble, self._between(trouble.who[:1], (*self._world.names, *SERVERS)))
+
+    def _cut_off_when_back(self, trouble: Trouble) -> None:
+        """Soon after it has next started workloads."""
+        cut_off = partial(self._cut_off, trouble)
+        self._world.when_started[trouble.who[0]] = partial(self._world.time.after, trouble.part * 5, cut_off)
 
     def _cut_off_from_api(self, trouble: Trouble) -> None:
         self._cut(trouble, self._between(trouble.who, SERVERS))
@@ -174,6 +181,8 @@ class Play:
             **self._weather.acts,
             **Attacks(world, schedule.healed_at).acts,
             **({} if world.operator is None else world.operator.acts),
+            **({} if world.devices is None else world.devices.acts),
+            **({} if world.fences is None else world.fences.acts),
             "request": lambda trouble: people.request(trouble.who[0]),
             "absolve": lambda trouble: people.absolve(trouble.who[0]),
             "absolve once it is freed": self._absolve_when_freed,
@@ -210,8 +219,9 @@ class Play:
     def heal(self) -> None:
         """The network, the API, the power and the agents are well; nobody's mind is changed."""
         self._weather.clear()
-        if self._world.operator is not None:
-            self._world.operator.heal()
+        for healed in (self._world.operator, self._world.devices, self._world.fences):
+            if healed is not None:
+                healed.heal()
         for process, agent in list(self._world.agents.values()):
             agent.feeding.stall_no_more()
             process.hang_no_more()

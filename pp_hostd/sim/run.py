@@ -6,9 +6,10 @@ import traceback
 
 from pp_hostd.frozen import frozen
 from pp_hostd.model.settings import Settings
-from pp_hostd.sim.invariants import Invariants, Violation
+from pp_hostd.sim.invariants import Invariants
 from pp_hostd.sim.play import Play
 from pp_hostd.sim.schedule import Schedule
+from pp_hostd.sim.violation import Violation
 from pp_hostd.sim.world import World
 
 Story = list[tuple[float, str, str]]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Callable
 
+from pp_hostd.fencing.call import AgentCall, AgentReply
 from pp_hostd.model.answer import Answer
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.memory import Decision
@@ -20,11 +21,14 @@ from pp_hostd.sim.bare_metal import Operator
 from pp_hostd.sim.cluster import PLAIN, Cluster
 from pp_hostd.sim.disturbance import Disturbances
 from pp_hostd.sim.exchange import Answered
-from pp_hostd.sim.filled import fill, machine_of
-from pp_hostd.sim.health import Reports
+from pp_hostd.sim.fence_devices import Devices
+from pp_hostd.sim.fence_methods import fill_fences, has_storage
+from pp_hostd.sim.fences import Fences
+from pp_hostd.sim.filled import fill, machine_of, register
+from pp_hostd.sim.health import NodeController, Reports
 from pp_hostd.sim.host import Boot, Host, Kubelet
 from pp_hostd.sim.leader import Leader
-from pp_hostd.sim.leader_port import Freed
+from pp_hostd.sim.leader_port import Freed, claim_of
 from pp_hostd.sim.network import Network
 from pp_hostd.sim.people import HealthCheck, People
 from pp_hostd.sim.time import Process, Time
@@ -50,7 +54,7 @@ class World:
         self.time = Time()
         self.network = Network(self.time, self.chance)
         self.api = Api(self.time, self.network, self.chance, cluster)
-        self.on_freed: Callable[[str], None] = lambda _: None
+        self.on_freed: Callable[[str, Freed], None] = lambda *_: None
         self.on_leader_sends: Callable[[str], None] = lambda _: None
         self.deletions = 0
         self.longest_isolation_seconds = 0.0
@@ -63,6 +67,8 @@ class World:
         self.on_started: Callable[[str], None] = lambda _: None
         self.when_freed: dict[str, Callable[[], None]] = {}
         """By node: what happens once, when the freeing of its workloads begins."""
+        self.when_started: dict[str, Callable[[], None]] = {}
+        """By node: what happens once, when next its host starts workloads."""
         self.lies: dict[str, Callable[[Question], Answer]] = {}
         """By node: what somebody with the peer key answers in place of its agent."""
         self.told: dict[str, str] = {}
@@ -80,15 +86,25 @@ class World:
         watchdog_seconds = settings.watchdog.timeout_seconds
         self.disturbances = Disturbances(self.time, self.network, self.api, self.hosts, watchdog_seconds)
         fill(self.api, self.names, settings.leader.lease_seconds)
+        if cluster.health_checks or cluster.fenced:
+            NodeController(self.api, self.time, self.names)
         dice = random.Random(f"reports {seed}")
         if cluster.health_checks:
             Reports(self.api, self.network, self.time, dice, self.names, self._reaches)
-        for name, host in self.hosts.items():
+        for number, (name, host) in enumerate(self.hosts.items()):
+            if name in cluster.agentless:
+                host.register = partial(register, self.api, name, number)
             host.held = cluster.gate(name) is GateKind.HOLD
             host.start, host.started = partial(self._start, host), partial(self._started, name)
             host.kubelet_runs = partial(self._start_servers, name)
         dice = random.Random(f"operator {seed}")
         self.operator = Operator(self.api, self.time, dice, self.hosts, note) if cluster.power_cycles else None
+        dice = random.Random(f"fences {seed}")
+        self.devices = Devices(self.time, dice, self.hosts, note) if cluster.fenced else None
+        self.fences = Fences(self.api, self.time, dice, self.hosts, note) if cluster.fenced else None
+        self._stored = {name for name, methods in zip(self.names, cluster.fenced) if has_storage(methods)}
+        if cluster.fenced:
+            fill_fences(self.api, self.names)
         self.api.down = {server for name in cluster.api_on for server in self._servers_on(name)}
 
     def begin(self) -> None:
@@ -106,8 +122,10 @@ class World:
 
     def _started(self, name: str) -> None:
         """Its kubelet writes about each pod that it starts."""
-        self.api.pods[name] = self.time.now
+        for pods in (name, *([claim_of(name)] if name in self._stored else [])):
+            self.api.pods[pods] = self.time.now
         self.on_started(name)
+        self.when_started.pop(name, lambda: None)()
 
     def _servers_on(self, name: str) -> tuple[str, ...]:
         """Of one host that runs the API all of them, of several each a part."""
@@ -141,6 +159,8 @@ class World:
         boot = host.boot
         if boot is None or boot.rest_seconds is not None or host.name in self.agents:
             return
+        if host.name in self.api.cluster.agentless:
+            return
         if self.time.now < host.agent_not_before:
             self.time.at(host.agent_not_before, partial(self.start_agent, host))
             return
@@ -164,6 +184,7 @@ class World:
             client,
             ask,
             self._reaches,
+            self._run_agent,
             identity,
             self._frees,
             lambda: self.on_leader_sends(identity),
@@ -171,6 +192,12 @@ class World:
             self.note,
         )
         self.leaders[host.name] = (client.process, leader)
+
+    def _run_agent(
+        self, node: str, call: AgentCall, lives: Callable[[], bool], ended: Callable[[AgentReply], None]
+    ) -> None:
+        assert self.devices is not None, call
+        self.devices.run(node, call, lives, ended)
 
     def kill_agent(self, name: str) -> None:
         """As `kill -9`; systemd starts it again, but for a shutdown."""
@@ -275,8 +302,8 @@ class World:
         return tuple(name for name, (_, leader) in self.leaders.items() if leader.candidacy.acting(leader.clock()))
 
     def _frees(self, node: str, write: Freed) -> None:
-        self.deletions += write is not Freed.PODS
-        self.on_freed(node)
+        self.deletions += write in (Freed.DELETED, Freed.MARKED)
+        self.on_freed(node, write)
         self.when_freed.pop(node, lambda: None)()
 
     def links_changed(self, names: tuple[str, ...]) -> None:

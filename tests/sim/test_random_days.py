@@ -12,10 +12,12 @@ from pp_hostd.sim.attack_themes import ATTACKS, attacked_cluster
 from pp_hostd.sim.attacks import Attacks
 from pp_hostd.sim.cluster import PLAIN, Cluster
 from pp_hostd.sim.days import random_schedule
-from pp_hostd.sim.invariants import Invariants, Violation
+from pp_hostd.sim.invariants import Invariants
+from pp_hostd.sim.leader_port import Freed
 from pp_hostd.sim.play import hangs
 from pp_hostd.sim.run import run
 from pp_hostd.sim.schedule import END_AT, HEALED_AT, Day, Schedule, Trouble
+from pp_hostd.sim.violation import Violation
 from pp_hostd.sim.world import World
 
 SCHEDULES = [random_schedule(seed, most_nodes=7) for seed in range(1000)]
@@ -65,9 +67,9 @@ def test_more_remediations_than_the_budget_allows_are_a_violation() -> None:
     world = World(Settings(), 5, 1, lambda *_: None, Cluster(resets_per_hour="3"))
     Invariants(world)
     for name in ("node-1", "node-2", "node-2", "node-3"):
-        world.on_freed(name)
+        world.on_freed(name, Freed.MARKED)
     with pytest.raises(Violation, match="budget: node-4"):
-        world.on_freed("node-4")
+        world.on_freed("node-4", Freed.MARKED)
 
 
 def test_a_peer_that_remembers_an_id_which_another_leader_replaced_is_no_second_condemnation() -> None:

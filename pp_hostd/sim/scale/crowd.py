@@ -197,7 +197,7 @@ class Crowd(World):
         self._asked: list[tuple[str, str, Question, Answered]] = []
         for witness in self._witnesses.values():
             witness.listed()
-        self.on_freed = lambda _: setattr(self, "freed_at", self.time.now)
+        self.on_freed = lambda *_: setattr(self, "freed_at", self.time.now)
 
     # Hosts that live.
 

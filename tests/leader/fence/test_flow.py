@@ -177,7 +177,7 @@ def test_nothing_is_freed_if_an_agent_is_heard_after_the_proof_though_its_kubele
 
 
 class LosesLease(FenceWorld):
-    """The Lease ends while an agent is asked for the host's power."""
+    """The Lease ends while an agent reads the power of the host."""
 
     async def run_agent(self, call: AgentCall) -> AgentReply:
         reply = await super().run_agent(call)

@@ -1,0 +1,64 @@
+"""The invariants of node fences: no off without a cause, no two writers, and no flow that is stuck without a reason."""
+
+from __future__ import annotations
+
+from pp_hostd.leader.node_memory import NextAction, Stage
+from pp_hostd.leader.remedies.node_fence.fence import Status
+from pp_hostd.sim.fence_devices import Devices
+from pp_hostd.sim.fence_methods import SWITCH
+from pp_hostd.sim.fences import Fences
+from pp_hostd.sim.host import Host
+from pp_hostd.sim.violation import Violation
+from pp_hostd.sim.world import World
+
+LATE_SECONDS = 45.0
+"""A watch may show a Node so much later as it has become Ready, and a call of an agent take its time."""
+STUCK_SECONDS = 150.0
+"""Longer than any flow waits for anything by itself."""
+
+
+class FenceInvariants:
+    """Hears of everything that a device does. `fences` and `devices` are those of the world."""
+
+    def __init__(self, world: World, fences: Fences, devices: Devices) -> None:
+        self._world, self._fences, self._devices = world, fences, devices
+        devices.on_off, devices.on_port = self._off, self._port_on
+
+    def _off(self, host: str, node: str) -> None:
+        """For a host whose plug is another one's nobody can do anything but notice it afterwards."""
+        ready, since = self._fences.since.get(node, (False, 0.0))
+        boot, seconds = self._world.hosts[host].boot, self._world.time.now - since
+        freed = boot is not None and boot.storage_freed
+        if host == node and ready and not freed and seconds > LATE_SECONDS:
+            raise Violation("needless off", f"{host} is switched off, and was Ready for {seconds:.0f} s")
+
+    def _port_on(self, agent: str, host: str) -> None:
+        boot = self._world.hosts[host].boot
+        if agent == SWITCH and boot is not None and boot.storage_freed:
+            raise Violation("two writers", f"{host} gets its storage back in the boot whose workloads were freed")
+
+    def stored_freed(self, name: str, host: Host) -> None:
+        """Its workloads on storage that can be cut off were freed."""
+        if host.boot is None or not host.runs_workloads:
+            return
+        if not self._devices.is_cut_off(name):
+            raise Violation("two copies", f"{name} runs, and can write to, what the leader has just freed")
+        host.boot.storage_freed = True
+
+    def at_the_end(self) -> None:
+        for name in self._world.names:
+            fence = self._fences.found(name)
+            if fence is None or fence.progress.gave_up or fence.progress.status is Status.FINAL:
+                continue
+            age_seconds = self._world.time.now - self._fences.changed_at[name]
+            if age_seconds > STUCK_SECONDS and not any(map(_is_held, self._next_actions(name))):
+                told = self._world.told.get(name, "nothing")
+                raise Violation("progress", f"the NodeFence of {name} is stuck for {age_seconds:.0f} s: {told}")
+
+    def _next_actions(self, name: str) -> list[NextAction]:
+        leading = (self._world.leaders[host][1] for host in self._world.leading())
+        return [each for leader in leading for each in leader.next_actions if each.node == name]
+
+
+def _is_held(next_action: NextAction) -> bool:
+    return bool(next_action.sentence) and (next_action.refused or next_action.stage in (Stage.HELD, Stage.OVER_BUDGET))
