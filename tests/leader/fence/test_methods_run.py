@@ -143,6 +143,17 @@ def test_the_default_is_the_poison_pill_which_has_its_own_certainty() -> None:
     assert world.given_back()
 
 
+def test_a_remediation_that_somebody_else_has_requested_before_is_carried_out() -> None:
+    world = ArmedWorld()
+    world.configure_cluster(grace_timeout="0s", boot_timeout="120s")
+    world.report(HOST, "Unknown")
+    world.fence()
+    world.run(lambda: world.is_at("Power-Management", "New"))
+    world.request()
+    world.run(world.free)
+    assert not world.running
+
+
 def test_a_persons_word_is_awaited_and_then_counts() -> None:
     world = a_world()
     world.configure("mark-unschedulable", "confirm", "mark-schedulable")

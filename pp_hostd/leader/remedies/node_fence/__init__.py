@@ -13,7 +13,7 @@ from pp_hostd.leader.plan.valves import Valves, begun
 from pp_hostd.leader.plan.view import Target, View
 from pp_hostd.leader.remedies.node_fence.config_maps import ConfigMapsSeen, FenceConfigMaps
 from pp_hostd.leader.remedies.node_fence.configuration import ConfigurationsSeen
-from pp_hostd.leader.remedies.node_fence.delegation import has_claimed
+from pp_hostd.leader.remedies.node_fence.delegation import delegates, has_claimed
 from pp_hostd.leader.remedies.node_fence.fence import FENCE, NodeFence, NodeFences, Status
 from pp_hostd.leader.remedies.node_fence.flow import at_work
 from pp_hostd.leader.remedies.node_fence.memory import FenceMemory, after_look, after_news
@@ -74,7 +74,7 @@ class NodeFenceRemedy(Remedy):
 
     def has_begun(self, view: View) -> bool:
         """Another remedy that has begun finishes first, and gives the Node back; one that is only requested waits for a
-        flow that has begun, unless the flow itself has requested it."""
+        flow that has begun, unless the flow itself has requested it, or waits for it."""
         fence = _fence(view)
         if fence is None or view.condemned is not None or view.licence is not None:
             return False
@@ -82,7 +82,7 @@ class NodeFenceRemedy(Remedy):
             return False
         if view.machine is None or isinstance(view.machine.condemnation, NotRequested):
             return True
-        return at_work(fence) and not has_claimed(view, fence)
+        return at_work(fence) and not has_claimed(view, fence) and not delegates(fence)
 
     def suits(self, view: View) -> bool:
         return False
@@ -92,7 +92,7 @@ class NodeFenceRemedy(Remedy):
 
     def has_marked(self, view: View) -> bool:
         fence = _fence(view)
-        return fence is not None and at_work(fence) and not has_claimed(view, fence)
+        return fence is not None and at_work(fence) and not has_claimed(view, fence) and not delegates(fence)
 
     def after_view(self, view: View) -> NodeMemory:
         fence, part = _fence(view), view.memory.part(FenceMemory)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.plan.view import View
-from pp_hostd.leader.remedies.node_fence.fence import MethodRun, NodeFence
+from pp_hostd.leader.remedies.node_fence.fence import MethodRun, NodeFence, Outcome
 from pp_hostd.leader.remedies.node_fence.methods import BuiltIn
 from pp_hostd.leader.steps.machines import AskFor, DropClaim
 from pp_hostd.model.condemnation import NotRequested, last_id
@@ -22,6 +22,12 @@ def has_claimed(view: View, fence: NodeFence) -> bool:
     """Whether the machine bears this NodeFence's claim."""
     claim = None if view.machine_seen is None else view.machine_seen.host.claim
     return isinstance(claim, Claim) and claim.uid == fence.uid
+
+
+def delegates(fence: NodeFence) -> bool:
+    """Whether the method that runs is another remedy's to carry out, whoever has requested that one."""
+    last = fence.progress.methods[-1] if fence.progress.methods else None
+    return last is not None and last.outcome is Outcome.RUNNING and not last.action and last.name in OTHER_REMEDIES
 
 
 def delegated(
