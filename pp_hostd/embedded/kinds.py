@@ -139,6 +139,12 @@ _BUILT_IN = (
         unconditional_update=False,
         create_on_update=True,
     ),
+    Kind(
+        resources.SECRETS,
+        content=("immutable", "data", "type"),
+        shapes={"data": {}, "type": str},
+        has_status=False,
+    ),
     Kind(resources.JOBS, counts_generation=True, selectable={"status.successful": ("status.succeeded", "0")}),
     Kind(resources.VOLUME_ATTACHMENTS, status_takes_metadata=False, unconditional_update=False, shows_deleted=True),
 )
