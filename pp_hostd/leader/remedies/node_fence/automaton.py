@@ -154,6 +154,12 @@ def _begin_again(progress: Progress, config: ClusterConfig) -> Move:
     return replace(_to(progress, Step.ISOLATION, Status.NEW), restarts=progress.restarts + 1)
 
 
+def begun_again(progress: Progress, reason: str) -> Progress:
+    """The flow from its beginning, by a person's word. It gets another id, so no outcome and no Job of before counts."""
+    fresh = replace(_to(progress, Step.ISOLATION, Status.NEW), restarts=0, id=progress.id + 1, reason=reason)
+    return replace(fresh, conditions=tuple(each for each in progress.conditions if each[0] != GAVE_UP))
+
+
 def _to(progress: Progress, step: Step, status: Status) -> Progress:
     """The same flow in this status, which begins now. The methods of a step go when the next one begins."""
     conditions = progress.conditions

@@ -52,4 +52,5 @@ class Flow:
     def run_key(self, index: int) -> RunKey:
         """The present attempt of this method of the present step."""
         progress = self.fence.progress
-        return RunKey(self.fence.uid, progress.restarts, progress.step, index, progress.methods[index].tried)
+        tried = progress.methods[index].tried
+        return RunKey(self.fence.uid, progress.id, progress.restarts, progress.step, index, tried)

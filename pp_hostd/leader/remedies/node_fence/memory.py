@@ -23,6 +23,8 @@ class RunKey(NamedTuple):
 
     fence: str
     """The uid of the NodeFence."""
+    id: int
+    """Of the flow, which gets another one if a person has it begin again."""
     restarts: int
     step: Step
     method: int
@@ -106,12 +108,12 @@ def after_look(memory: FenceMemory, fence: NodeFence, now: float, wallclock_seco
     """With the time at which the present status began: by this leader's clock, or earlier by the wall clock if another
     leader began it."""
     progress = fence.progress
-    status = fence.uid, progress.restarts, progress.step, progress.status
+    status = fence.uid, progress.id, progress.restarts, progress.step, progress.status
     if memory.status == status:
         return memory
     age_seconds = 0.0 if memory.status else max(0.0, wallclock_seconds - progress.started_wallclock)
-    ended = {run: each for run, each in memory.ended.items() if run[:2] == status[:2]}
-    jobs = {run: each for run, each in memory.jobs.items() if run[:2] == status[:2]}
+    ended = {run: each for run, each in memory.ended.items() if run[:3] == status[:3]}
+    jobs = {run: each for run, each in memory.jobs.items() if run[:3] == status[:3]}
     return replace(memory, status=status, since_at=now - age_seconds, ended=ended, jobs=jobs)
 
 

@@ -150,12 +150,12 @@ class RunAgent:
         if wanted is not None and power is not wanted:
             reply = await call(method.action)
             if not is_done(reply):
-                return self._ends(port, f"{method.agent} could not switch it {method.action}: {_told(reply)}")
+                return self._ends(port, f"{method.agent} could not switch it {method.action}: {told_by(reply)}")
             began_at = port.clock()
             reply = await call(STATUS)
             power = power_of(reply)
         if power is Power.UNKNOWN:
-            return self._ends(port, f"{method.agent} can't tell whether it is on: {_told(reply)}")
+            return self._ends(port, f"{method.agent} can't tell whether it is on: {told_by(reply)}")
         if power is not (wanted or power):
             return self._ends(port, f"{method.agent} has switched it {method.action}, and its status is {power.value}")
         proof = None
@@ -169,7 +169,8 @@ class RunAgent:
         return ""
 
 
-def _told(reply: AgentReply) -> str:
+def told_by(reply: AgentReply) -> str:
+    """A sentence about a reply that says nothing of the host."""
     said = " ".join(reply.output.split())[:_SHOWN]
     return reply.trouble or f"it ended with {reply.code}{f' and said: {said}' if said else ''}"
 
@@ -200,7 +201,7 @@ def decoded(value: str, what: str) -> str:
 
 def job_name(run: RunKey, method: str) -> str:
     """Any leader finds the Job of this very attempt by it."""
-    digest = hashlib.sha256("/".join(map(str, (*run[:2], run.step.value, *run[3:]))).encode()).hexdigest()
+    digest = hashlib.sha256("/".join(map(str, (*run[:3], run.step.value, *run[4:]))).encode()).hexdigest()
     return f"{method[:40].rstrip('-.').replace('.', '-')}-{digest[:16]}"
 
 
