@@ -79,7 +79,7 @@ def parse_reply(text: object) -> AgentReply | Unreadable:
 
 def masked(output: str, call: AgentCall, *, is_whole: bool) -> str:
     """The output without the values of secret parameters; one that is not whole may end in the midst of a secret."""
-    secrets = [value for key, value in call.parameters if SECRET.search(_normal(key))]
+    secrets = [value for key, value in call.parameters if is_secret(key)]
     secrets.sort(key=len, reverse=True)  # one may hold another
     shown, at = "", 0
     while at < len(output):
@@ -89,6 +89,11 @@ def masked(output: str, call: AgentCall, *, is_whole: bool) -> str:
         shown += MASK if found else output[at]
         at += len(found) or 1
     return shown
+
+
+def is_secret(key: str) -> bool:
+    """Tells whether the value of this parameter is one that nobody may read, by its name."""
+    return SECRET.search(_normal(key)) is not None
 
 
 def _normal(key: str) -> str:

@@ -151,9 +151,11 @@ class Administrator:
         typed = {"apiVersion": resource.api_version, "kind": resource.kind, **body}
         return self._call("POST", resource.path(namespace), typed, JSON, allowed=(409,)).status < 300
 
-    def delete(self, resource: Resource, name: str, namespace: str | None = None) -> bool:
-        """False if there was none."""
-        return self._call("DELETE", resource.path(namespace, name), allowed=(404,)).status < 300
+    def delete(self, resource: Resource, name: str, namespace: str | None = None, uid: str = "") -> bool:
+        """False if there was none. With a uid, one that was made in its place stays, and that is False, too."""
+        body = {"preconditions": {"uid": uid}} if uid else None
+        allowed = (404, 409) if uid else (404,)
+        return self._call("DELETE", resource.path(namespace, name), body, JSON, allowed).status < 300
 
     def _call(
         self, method: str, path: str, body: Json | None = None, kind: str = "", allowed: tuple[int, ...] = ()

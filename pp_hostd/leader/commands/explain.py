@@ -12,7 +12,6 @@ from pp_hostd.leader.commands.status import Leadership, due_text, paused_text, r
 from pp_hostd.leader.plan.plan import remedy_for
 from pp_hostd.model.condemnation import Condemned, Confirmation, NotRequested, Requested
 from pp_hostd.model.keys import NAMESPACE, backup_name
-from pp_hostd.model.leader_status import CourseTold, LeaderStatus
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.observed import Observed
@@ -122,7 +121,7 @@ def _condemnation(host: Host) -> str:
 
 
 def _leader(host: Host, leadership: Leadership, at: datetime) -> list[str]:
-    next_action = _course(host, leadership)
+    next_action = leadership.course(host.name)
     if not leadership.leads:
         return [] if next_action is None else [f"The last leader said about it: {next_action.sentence}."]
     if next_action is None:
@@ -138,12 +137,6 @@ def _about_no_node(leadership: Leadership) -> list[str]:
     """Blocked courses that concern no single node, such as a health check that another controller carries out."""
     courses = () if leadership.leader is None else leadership.leader.next_actions
     return [f"Blocked: {each.sentence}." for each in courses if each.refused and not each.node and not each.machine]
-
-
-def _course(host: Host, leadership: Leadership) -> CourseTold | None:
-    said = leadership.status
-    next_actions = said.next_actions if isinstance(said, LeaderStatus) else ()
-    return next((next_action for next_action in next_actions if next_action.node == host.name), None)
 
 
 def _prospects(host: Host) -> list[str]:

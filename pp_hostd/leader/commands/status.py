@@ -50,6 +50,11 @@ class Leadership:
         """The status of the active leader; None if nobody leads, or it has said none that can be read."""
         return self.status if self.leads and isinstance(self.status, LeaderStatus) else None
 
+    def course(self, node: str) -> CourseTold | None:
+        """What the last leader said that it does about this node; None if nothing."""
+        told = self.status.next_actions if isinstance(self.status, LeaderStatus) else ()
+        return next((each for each in told if each.node == node), None)
+
     def sentence(self) -> str:
         if not self.holder:
             return "nobody leads. See on the control-plane hosts: systemctl status pp-leader"

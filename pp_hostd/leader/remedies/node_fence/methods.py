@@ -18,6 +18,7 @@ from pp_hostd.leader.remedies.node_fence.config_maps import (
     RESTART_INSTANCE,
     TEMPLATE,
     ConfigMapsSeen,
+    FenceConfig,
     Parameters,
 )
 from pp_hostd.leader.remedies.node_fence.configuration import Fences, RemedyConfig, RemedyRules, Threshold
@@ -136,9 +137,8 @@ def _methods(
     config = config_maps.of_node(node)
     if isinstance(config, Unreadable):
         raise Refused(str(config))
-    names = config.steps[step] if cause is None or not cause.remedies else _ladder(step, cause)
     found: list[Method] = []
-    for name in names:
+    for name in names_of(step, config, cause):
         if name in config.methods:
             found += _agent_methods(name, dict(config.methods[name]), node, provider, config_maps.templates)
         elif name in jobs:
@@ -148,7 +148,10 @@ def _methods(
     return tuple(found)
 
 
-def _ladder(step: Step, cause: Threshold) -> tuple[str, ...]:
+def names_of(step: Step, config: FenceConfig, cause: Threshold | None) -> tuple[str, ...]:
+    """The names of the methods of this step, in order: those of the ladder if there is one, else the node's own."""
+    if cause is None or not cause.remedies:
+        return config.steps[step]
     if step is Step.ISOLATION:
         return tuple(each.name for each in cause.remedies)
     return (cause.recovery,) if step is Step.RECOVERY and cause.recovery else ()

@@ -1,0 +1,177 @@
+"""The methods by which a node would be fenced, as its configuration is now, and all that is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pp_hostd.frozen import frozen
+from pp_hostd.kube.client import Json
+from pp_hostd.kube.resources import CONFIG_MAPS, NODE_REMEDY_CONFIGURATIONS, NODES, SECRETS
+from pp_hostd.leader.commands.administrator import Administrator
+from pp_hostd.leader.commands.host import find_node
+from pp_hostd.leader.remedies.node_fence.config_maps import CLUSTER, CONFIG, ConfigMapsSeen, FenceConfigMaps
+from pp_hostd.leader.remedies.node_fence.configuration import (
+    Configuration,
+    Fences,
+    RemedyRules,
+    Threshold,
+    parse_configuration,
+)
+from pp_hostd.leader.remedies.node_fence.dry_run import Ahead, agents_of, ahead, described, plain_secrets, twins
+from pp_hostd.leader.remedies.node_fence.fence import Step
+from pp_hostd.leader.remedies.node_fence.methods import OFF, AgentMethod, BuiltIn, JobMethod, Method
+from pp_hostd.leader.remedies.node_fence.seen import ProvidersCache
+from pp_hostd.model.keys import NAMESPACE
+from pp_hostd.model.record import Unreadable
+from pp_hostd.service.output import filled
+
+_BUILT_IN = {
+    BuiltIn.MARK_UNSCHEDULABLE: "cordons the Node",
+    BuiltIn.MARK_SCHEDULABLE: "uncordons the Node, if the leader has cordoned it",
+    BuiltIn.RESTART_INSTANCE: "power-cycles its BareMetalHost if there is one, else has the host reset itself",
+    BuiltIn.POWER_CYCLE: "power-cycles its BareMetalHost",
+    BuiltIn.POISON_PILL: "has the host reset itself",
+    BuiltIn.CLEAN_PODS: "succeeds only if its workloads were freed before",
+    BuiltIn.CONFIRM: "waits for a person: pp-leader confirm-dead",
+}
+
+
+@frozen
+class FencePlan:
+    """`selecting` are the configurations that select the node, `unreadable` sentences about those that nobody can
+    read. `agents` are the agents of each node that has a ConfigMap, and of this one. `lacking` are sentences about
+    Secrets."""
+
+    node: str
+    provider: str
+    config_maps: ConfigMapsSeen
+    selecting: tuple[Configuration, ...]
+    unreadable: tuple[str, ...]
+    agents: Mapping[str, Ahead]
+    lacking: tuple[str, ...]
+
+    def lines(self) -> Iterator[str]:
+        """For people, wrapped."""
+        own = self.node in self.config_maps.of_nodes
+        source = f"By ConfigMap {NAMESPACE}/{CONFIG}{self.node}" if own else "By default, since it has no fence-config"
+        yield filled(f"{source}, a flow would run now:")
+        errors, methods = list(self.errors()), list(self.agents[self.node].methods)
+        for step in Step:
+            found = ahead(step, self.node, self.provider, self.config_maps)
+            yield from _step(step.value, found)
+            errors += found.errors
+            methods += found.methods
+        for configuration, rules, threshold in self._thresholds():
+            then = "" if threshold.remedies else ", and the lists above are carried out"
+            yield filled(f"{configuration.key}: {threshold} begins a flow{then}.")
+            for step in (Step.ISOLATION, Step.RECOVERY) if threshold.remedies else ():
+                found = ahead(step, self.node, self.provider, self.config_maps, rules, threshold)
+                yield from _step("Remedies, one after the other" if step is Step.ISOLATION else "Recovery", found)
+                errors += found.errors
+                methods += found.methods
+        for error in dict.fromkeys([*errors, *self.lacking]):
+            yield filled(f"ERROR: {error}.", indent=2)
+        for warning in [*_warnings(methods), *twins(self.node, self.agents)]:
+            yield filled(f"WARNING: {warning}.", indent=2)
+
+    def _thresholds(self) -> Iterator[tuple[Configuration, RemedyRules, Threshold]]:
+        for each in self.selecting:
+            if not isinstance(each.rules, Unreadable):
+                for threshold in each.rules.thresholds:
+                    yield each, each.rules, threshold
+
+    def errors(self) -> Iterator[str]:
+        """Those that are about no single step."""
+        if isinstance(self.config_maps.cluster, Unreadable):
+            yield f"ConfigMap {NAMESPACE}/{CLUSTER}: {self.config_maps.cluster.reason}"
+        yield from self.unreadable
+        yield from self.agents[self.node].errors
+        if len(self.selecting) > 1:
+            names = " and ".join(each.key for each in self.selecting)
+            yield f"{names} select this node, and so none of them begins a flow: let one alone select it"
+
+
+def read_fence_plan(administrator: Administrator, name: str, must_exist: bool = True) -> FencePlan | str:
+    """All of it; why there is none, where the Node need not exist and does not. Else a UserError with names like it."""
+    node = find_node(administrator, name) if must_exist else administrator.get(NODES, name)
+    if node is None:
+        return f"There is no Node {name}: its NodeFence will be deleted."
+    config_maps, providers = _config_maps(administrator), ProvidersCache()
+    for each in administrator.list(NODES):
+        providers.show(providers.keep(each))
+    names = {name, *config_maps.of_nodes}
+    agents = {each: agents_of(each, providers.seen.get(each, ""), config_maps) for each in names}
+    selecting, unreadable = _configurations(administrator, node)
+    lacking = tuple(_lacking(administrator, agents[name]))
+    return FencePlan(name, providers.seen.get(name, ""), config_maps, selecting, unreadable, agents, lacking)
+
+
+def _config_maps(administrator: Administrator) -> ConfigMapsSeen:
+    cache = FenceConfigMaps()
+    for each in administrator.list(CONFIG_MAPS, NAMESPACE):
+        cache.show(cache.keep(each))
+    return ConfigMapsSeen(cache.of_nodes, cache.templates, cache.cluster)
+
+
+def _configurations(administrator: Administrator, node: Json) -> tuple[tuple[Configuration, ...], tuple[str, ...]]:
+    labels = node["metadata"].get("labels") or {}
+    selecting, unreadable = [], []
+    for body in administrator.list(NODE_REMEDY_CONFIGURATIONS):
+        found = parse_configuration(body)
+        rules = found if isinstance(found, Unreadable) else found.rules
+        if isinstance(found, Unreadable) or isinstance(rules, Unreadable):
+            unreadable.append(f"{NODE_REMEDY_CONFIGURATIONS.kind} {body['metadata']['name']}: {rules}")
+        elif rules.selector.matches(labels):
+            selecting.append(found)
+    return tuple(selecting), tuple(unreadable)
+
+
+def _lacking(administrator: Administrator, found: Ahead) -> Iterator[str]:
+    wanted = {
+        (each, method.name) for method in found.methods if isinstance(method, AgentMethod) for each in method.secrets
+    }
+    for each, method in sorted(wanted, key=str):
+        secret = administrator.get(SECRETS, each.name, NAMESPACE)
+        if secret is None:
+            yield f"there is no Secret {NAMESPACE}/{each.name}, which method {method} needs"
+        elif each.key not in (secret.get("data") or {}):
+            yield f"Secret {NAMESPACE}/{each.name} has no key {each.key}, which method {method} needs"
+
+
+def _step(called: str, found: Ahead) -> Iterator[str]:
+    yield f"  {called}:"
+    for method in found.methods:
+        yield filled(f"- {_sentence(method)}", indent=6, first_indent=4)
+    if not found.methods:
+        yield "    - no method that can be run" if found.errors else "    - no method"
+
+
+def _sentence(method: Method) -> str:
+    if isinstance(method, JobMethod):
+        how = f"a Job, for at most {method.config.timeout_seconds} s"
+    elif isinstance(method, AgentMethod):
+        how = f"{method.action} by {method.agent} {described(method)}".rstrip()
+        secrets = (f"{each.parameter} from Secret {NAMESPACE}/{each.name}, key {each.key}" for each in method.secrets)
+        how = "; ".join((how, *secrets))
+    else:
+        return f"{method.name}: {_BUILT_IN[method.built_in]}"
+    return f"{method.name}: {how}; {_freed_by(method)}"
+
+
+def _freed_by(method: AgentMethod | JobMethod) -> str:
+    proves = method.action == OFF or isinstance(method, JobMethod)
+    if method.fences is Fences.NONE or not proves:
+        return "frees nothing"
+    if method.fences is Fences.POWER:
+        return "fences power: then all workloads are freed"
+    return f"fences storage: then the workloads on {', '.join(method.storage)} are freed"
+
+
+def _warnings(methods: list[Method]) -> list[str]:
+    told = (
+        f"{key} of method {method.name} is in a ConfigMap, where many can read it. Put it into a Secret of the "
+        f"namespace {NAMESPACE}, and write {key}_secret=NAME/KEY in its place"
+        for method in methods
+        for key in plain_secrets(method)
+    )
+    return list(dict.fromkeys(told))
