@@ -16,6 +16,7 @@ from pp_hostd.leader.apply import Apply
 from pp_hostd.leader.approvals import Approvals
 from pp_hostd.leader.driver import Driver
 from pp_hostd.leader.election import Election
+from pp_hostd.leader.fence_metrics import FenceMetrics
 from pp_hostd.leader.health_metrics import HealthMetrics
 from pp_hostd.leader.kdump import KdumpListener
 from pp_hostd.leader.node_memory import NextAction
@@ -91,7 +92,7 @@ class LeaderTerm:
         self._roster_trouble = ""
         self._tasks: set[asyncio.Task[None]] = set()
         self._remedies: dict[tuple[str, str], int] = {}
-        self._health_metrics = HealthMetrics()
+        self._health_metrics, self._fence_metrics = HealthMetrics(), FenceMetrics()
         self._kdump = KdumpListener(clock, wake.set)
 
     async def serve(self) -> None:
@@ -132,6 +133,7 @@ class LeaderTerm:
             about = About(news.kind, news.namespace, news.name, news.uid)
             self._tell(about, news.reason, news.sentence, news.warning)
         self._health_metrics.heard(news)
+        self._fence_metrics.heard(news)
         self._news.append(news)
         self.wake.set()
 
@@ -224,5 +226,6 @@ class LeaderTerm:
         ended = [({"step": step, "outcome": outcome}, count) for (step, outcome), count in self._remedies.items()]
         yield Metric("pp_leader_steps_total", "Steps that ended in this term, by outcome.", "counter", ended)
         yield from self._health_metrics.metrics(self._observer.observed)
+        yield from self._fence_metrics.metrics(self._observer.observed)
         lost = "Events that could not be written."
         yield Metric("pp_leader_events_lost_total", lost, "counter", [({}, self._events.lost)])

@@ -155,7 +155,7 @@ def _begin_again(progress: Progress, config: ClusterConfig) -> Move:
 
 
 def begun_again(progress: Progress, reason: str) -> Progress:
-    """The flow from its beginning, by a person's word. It gets another id, so no outcome and no Job of before counts."""
+    """The flow from its beginning, by a person's word. With another id, no outcome and no Job of before counts."""
     fresh = replace(_to(progress, Step.ISOLATION, Status.NEW), restarts=0, id=progress.id + 1, reason=reason)
     return replace(fresh, conditions=tuple(each for each in progress.conditions if each[0] != GAVE_UP))
 
