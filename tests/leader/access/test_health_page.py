@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-import re
 import shlex
-import subprocess
-import textwrap
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,10 +14,9 @@ from pp_hostd.kube.resources import NODE_HEALTH_CHECKS, NODES
 from pp_hostd.leader.facts.limits import parse_limit
 from pp_hostd.leader.requests.health_checks.definitions import default_check, definitions
 from tests.contract.objects import sample
-from tests.harness.build import binaries
 from tests.harness.controlplane import OTHERS, RealCluster
-from tests.harness.eventually import HANGS_SECONDS
 from tests.leader.access.attempts import Attempt, World
+from tests.leader.access.pages import blocks, kubectl, rows
 from tests.leader.access.people import pp_leader
 
 PAGE = (Path(__file__).parents[3] / "docs" / "health.md").read_text()
@@ -36,21 +31,8 @@ def world() -> Iterator[World]:
         yield world
 
 
-def blocks() -> list[str]:
-    """The indented blocks of the page."""
-    grouped = itertools.groupby(PAGE.splitlines(), key=lambda line: line.startswith("    "))
-    return [textwrap.dedent("\n".join(block)) for indented, block in grouped if indented]
-
-
-MANIFESTS = [block for block in blocks() if block.startswith("apiVersion: ")]
-COMMANDS = [line for block in blocks() if block not in MANIFESTS for line in block.splitlines()]
-
-
-def kubectl(world: World, *arguments: str, given: str = "") -> str:
-    command = [str(binaries() / "kubectl"), "--kubeconfig", str(world.cluster.kubeconfig()), *arguments]
-    done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=HANGS_SECONDS, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
+MANIFESTS = [block for block in blocks(PAGE) if block.startswith("apiVersion: ")]
+COMMANDS = [line for block in blocks(PAGE) if block not in MANIFESTS for line in block.splitlines()]
 
 
 def run(world: World, line: str) -> str:
@@ -90,14 +72,8 @@ def test_the_first_manifest_is_the_check_that_install_makes() -> None:
     assert yaml.safe_load(MANIFESTS[0]) == default_check()
 
 
-def rows(first: str) -> list[list[str]]:
-    """The rows of the table whose head begins with this cell."""
-    lines = PAGE[PAGE.index(f"| {first} |") :].split("\n\n")[0].splitlines()
-    return [[cell.strip().strip("`") for cell in re.split(r"\|", line)[1:-1]] for line in lines if "---" not in line]
-
-
 def test_the_table_of_percentages_is_true() -> None:
-    (_, *counts), *parts = rows("Nodes selected")
+    (_, *counts), *parts = rows(PAGE, "| Nodes selected |")
     assert len(parts) == 2
     for part, *allowed in parts:
         assert [str(parse_limit(part, None).most(int(count))) for count in counts] == allowed
@@ -106,7 +82,7 @@ def test_the_table_of_percentages_is_true() -> None:
 def test_the_table_of_fields_names_each_with_its_default() -> None:
     (definition,) = definitions()
     schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
-    assert sorted(row[0] for row in rows("`spec`")[1:]) == sorted(schema["properties"])
-    for name, default, _ in rows("`spec`")[1:]:
+    assert sorted(row[0] for row in rows(PAGE, "| `spec` |")[1:]) == sorted(schema["properties"])
+    for name, default, _ in rows(PAGE, "| `spec` |")[1:]:
         absent = "required" if name in schema["required"] else "none" if name == "unhealthyConditions" else "not set"
         assert schema["properties"][name].get("default", absent) == default

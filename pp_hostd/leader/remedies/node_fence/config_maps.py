@@ -173,7 +173,7 @@ def _properties(data: dict[str, str], key: str) -> Parameters:
     return tuple(found.items())
 
 
-_CLUSTER_KEYS = (
+CLUSTER_KEYS = (
     "grace_timeout",
     "boot_timeout",
     "step_retries",
@@ -186,9 +186,9 @@ _CLUSTER_KEYS = (
 
 
 def _cluster(properties: dict[str, str]) -> ClusterConfig:
-    unknown = sorted(properties.keys() - set(_CLUSTER_KEYS))
+    unknown = sorted(properties.keys() - set(CLUSTER_KEYS))
     if unknown:
-        raise Refused(f"{unknown[0]} is none of {', '.join(_CLUSTER_KEYS)}")
+        raise Refused(f"{unknown[0]} is none of {', '.join(CLUSTER_KEYS)}")
     default = ClusterConfig()
 
     def seconds(key: str, otherwise: float) -> float:

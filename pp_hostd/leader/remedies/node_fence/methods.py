@@ -28,17 +28,17 @@ from pp_hostd.model.record import Form, Refused, Unreadable, matching, read
 ON, OFF, REBOOT, STATUS = "on", "off", "reboot", "status"
 TIMEOUT_SECONDS, MOST_TIMEOUT_SECONDS = 120, 600
 _AGENT = Form("the name of a fence agent", re.compile("fence_[a-z0-9_]{1,60}"))
-_OURS = frozenset({"template", "agent_name", "action", "fences", "storage", "timeout_seconds"})
+OURS = frozenset({"template", "agent_name", "action", "fences", "storage", "timeout_seconds"})
 _POWER = """
 amt amt_ws apc apc_snmp aws azure_arm bladecenter cisco_ucs drac drac5 eaton_snmp eaton_ssh emerson eps gce hds_cb
 hpblade ibmblade idrac ilo ilo2 ilo3 ilo3_ssh ilo4 ilo4_ssh ilo5 ilo5_ssh ilo_moonshot ilo_mp ilo_ssh imm intelmodular
 ipdu ipmilan ipmilanplus kubevirt ldom lpar netio openstack pve raritan raritan_px3 redfish rhevm rsa rsb tripplite_snmp
 virsh virt vmware vmware_rest vmware_soap vmware_vcloud wti xenapi xvm zvmip
 """
-_POWER_AGENTS = frozenset(f"fence_{name}" for name in _POWER.split())
-_STORAGE_AGENTS = frozenset(f"fence_{name}" for name in ("brocade", "cisco_mds", "mpath", "sanbox2", "scsi"))
+POWER_AGENTS = frozenset(f"fence_{name}" for name in _POWER.split())
+STORAGE_AGENTS = frozenset(f"fence_{name}" for name in ("brocade", "cisco_mds", "mpath", "sanbox2", "scsi"))
 _LIES = frozenset({"missing_as_off", "record_only"})
-_NETWORK_AGENTS = frozenset({"fence_ifmib"})
+NETWORK_AGENTS = frozenset({"fence_ifmib"})
 
 
 class BuiltIn(enum.Enum):
@@ -188,7 +188,7 @@ def _agent_methods(
     if action not in (ON, OFF, REBOOT, STATUS):
         raise Refused(f"the action of method {name} is {action[:40]!r}, not one of {ON}, {OFF}, {REBOOT}, {STATUS}")
     secrets = tuple(_secret(name, key, value) for key, value in merged.items() if key.endswith("_secret"))
-    given = {key: value for key, value in merged.items() if key not in _OURS and not key.endswith("_secret")}
+    given = {key: value for key, value in merged.items() if key not in OURS and not key.endswith("_secret")}
     parameters = {**_of_provider(agent, provider, node), **given}
     lies = sorted(_LIES.intersection(key.lower().replace("-", "_") for key in given))
     if lies:
@@ -207,8 +207,8 @@ def _agent_methods(
 
 def _fences(name: str, agent: str, merged: dict[str, str]) -> Fences:
     """The evidence that its `off` gives. Of an agent that is known nobody can say another one."""
-    known = Fences.POWER if agent in _POWER_AGENTS else Fences.STORAGE if agent in _STORAGE_AGENTS else None
-    known = Fences.NONE if agent in _NETWORK_AGENTS else known
+    known = Fences.POWER if agent in POWER_AGENTS else Fences.STORAGE if agent in STORAGE_AGENTS else None
+    known = Fences.NONE if agent in NETWORK_AGENTS else known
     said = merged.get("fences")
     if said is None:
         return known or Fences.NONE
