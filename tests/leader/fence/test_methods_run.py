@@ -21,7 +21,7 @@ from tests.leader.virtual_host import HOST, World
 POD = {"spec": {"containers": [{"name": "main", "image": "example.com/repair:1"}]}}
 REPAIR = {"name": "repair", "podTemplate": POD, "timeoutSeconds": 60}
 TERMINATE = {"name": "terminate", "podTemplate": POD, "fences": "power"}
-LADDER = {
+LADDER: dict[str, Any] = {
     "remedy1": {"name": "repair", "period": "3m"},
     "remedy2": {"name": "terminate", "clean-resource": True},
     "recovery": {"name": "mark-schedulable"},
