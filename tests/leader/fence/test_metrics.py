@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+
+from pp_hostd.kube.resources import NODE_FENCES, NODES
+from pp_hostd.leader.election import Election
 from pp_hostd.leader.fence_metrics import MOST_PROBLEMS, FenceMetrics
-from pp_hostd.leader.remedies.node_fence.fence import Cause, NodeFence, Progress
+from pp_hostd.leader.leader_term import LeaderTerm
+from pp_hostd.leader.remedies.node_fence.fence import Cause, NodeFence, Progress, fence_name
 from pp_hostd.leader.remedies.node_fence.steps import BeginFence, WriteFence
 from pp_hostd.leader.steps.port import StepEnded, StepNews
 from pp_hostd.model.observed import Observed
 from pp_hostd.model.step import Written
+from pp_hostd.service.journal import Journal
 from pp_hostd.service.metric import render
+from tests.agent.objects import boottime, running, until
+from tests.contract.objects import sample
 from tests.leader.fence.fence_world import FenceWorld
+from tests.leader.test_shell_leader_term import SETTINGS, cluster
+from tests.peers.talk import KEYRING
 
 
 class CountedWorld(FenceWorld):
@@ -79,3 +89,21 @@ def test_problems_have_so_many_figures_and_no_more() -> None:
     assert text.count('condition="DiskPressure"') == MOST_PROBLEMS
     assert 'pp_leader_problems_total{node="node-0",condition="DiskPressure"} 2\n' in text
     assert 'pp_leader_problems_total{node="others",condition="others"} 2\n' in text
+
+
+async def test_the_leader_serves_them() -> None:
+    """A flow has failed for the last time, and the leader gives it up."""
+    async with cluster() as (client, other):
+        await other.create(NODES, sample(NODES, "worker-1"))
+        failed = {"step": "Recovery", "status": "Error", "restarts": 99}
+        await other.create(NODE_FENCES, {"metadata": {"name": fence_name("worker-1")}, "node": "worker-1", **failed})
+        wake, journal = asyncio.Event(), Journal("/nonexistent")
+        election = Election(client, "leader-host", 60.0, boottime, wake.set)
+        async with running(election.run()):
+            await until(lambda: election.acting(boottime()), "it leads")
+            term = LeaderTerm(SETTINGS, "leader-host", client, KEYRING, election, journal, boottime, wake)
+            async with running(term.serve()):
+                given_up = 'pp_leader_fence_steps_total{step="Recovery",outcome="gave_up"} 1\n'
+                await until(lambda: given_up in render(term.metrics()), "the leader has counted it")
+                assert 'pp_leader_fences{state="gave_up"} 1\n' in render(term.metrics())
+        journal.close()
