@@ -322,7 +322,7 @@ def test_an_agent_that_does_not_answer_is_told_with_its_trouble(any_desk: Desk, 
 def test_two_nodes_on_one_plug_are_warned_about(any_desk: Desk, agents: Agents) -> None:
     agents.write("exit 0", "fence_ipmilan")
     configure(any_desk, ipmi=IPMI)
-    configure(any_desk, "worker-2", bmc=IPMI, other={**IPMI, "ip": "192.0.2.8"})
+    configure(any_desk, "worker-2", bmc=IPMI, other={**IPMI, "ip": "192.0.2.8"}, third={**IPMI, "ipport": "6230"})
     told = "WARNING: method ipmi of worker-1 and method bmc of worker-2 switch the same: fence_ipmilan at 192.0.2.7."
     said = asked(any_desk, agents)
     assert (said.code, said.prose.count(told), said.prose.count("WARNING")) == (0, 1, 1)

@@ -95,7 +95,7 @@ def device(method: AgentMethod) -> tuple[str, str]:
     """The address of the device that the agent speaks with, and what it switches there; each empty if not given."""
     given = dict(method.parameters)
     address, plug = (next((given[key] for key in keys if given.get(key)), "") for keys in (_ADDRESS, _PLUG))
-    return address, plug
+    return f"{address}:{given['ipport']}" if address and given.get("ipport") else address, plug
 
 
 def twins(node: str, methods: Mapping[str, Ahead]) -> Iterator[str]:
