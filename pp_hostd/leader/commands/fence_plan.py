@@ -56,8 +56,9 @@ class FencePlan:
         source = f"By ConfigMap {NAMESPACE}/{CONFIG}{self.node}" if own else "By default, since it has no fence-config"
         yield filled(f"{source}, a flow would run now:")
         errors, methods = list(self.errors()), list(self.agents[self.node].methods)
+        jobs = next((rules for _, rules, threshold in self._thresholds() if not threshold.remedies), None)
         for step in Step:
-            found = ahead(step, self.node, self.provider, self.config_maps)
+            found = ahead(step, self.node, self.provider, self.config_maps, jobs)
             yield from _step(step.value, found)
             errors += found.errors
             methods += found.methods

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pp_hostd.kube.resources import NODE_REMEDY_CONFIGURATIONS, NODES
+from pp_hostd.kube.resources import CONFIG_MAPS, NODE_REMEDY_CONFIGURATIONS, NODES
 from tests.contract.objects import sample
 from tests.leader.access.attempts import Attempt
 from tests.leader.desk import Desk, desk
@@ -57,6 +57,16 @@ def test_a_ladder_is_shown_with_what_each_remedy_frees(desk: Desk) -> None:
         "- terminate: a Job, for at most 600 s; fences power: then all workloads are freed "
         "Recovery: - mark-schedulable"
     ) in shown(desk)
+
+
+def test_a_list_may_name_a_job_of_the_configuration_that_has_it_carried_out(desk: Desk) -> None:
+    desk.store("fence-config-worker-1", {"config.properties": "power_management=terminate"})
+    assert "ERROR: there is no method terminate" in shown(desk)
+    select(desk, "workers", remedyConfigs=[TERMINATE])
+    prose = shown(desk)
+    desk.remove(CONFIG_MAPS, "fence-config-worker-1")
+    assert "Power-Management: - terminate: a Job, for at most 600 s; fences power" in prose
+    assert "ERROR" not in prose
 
 
 def test_a_remedy_that_nobody_describes_is_an_error(desk: Desk) -> None:
