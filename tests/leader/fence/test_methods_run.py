@@ -147,6 +147,7 @@ def test_a_remediation_that_somebody_else_has_requested_before_is_carried_out() 
     world = ArmedWorld()
     world.configure_cluster(grace_timeout="0s", boot_timeout="120s")
     world.report(HOST, "Unknown")
+    world.reached = False
     world.fence()
     world.run(lambda: world.is_at("Power-Management", "New"))
     world.request()
