@@ -62,7 +62,7 @@ def test_a_name_that_is_none_is_refused_with_those_that_are() -> None:
     world = TrialWorld()
     world.api.patch("machines", world.machine_key, {"metadata": {"annotations": {FLOW: "prayer"}}})
     world.request()
-    assert "is none of trial, power-cycle, poison-pill" in world.held(60.0)
+    assert "is none of trial, power-cycle, node-fence, poison-pill" in world.held(60.0)
 
 
 def test_the_limits_of_the_leader_hold_for_it() -> None:

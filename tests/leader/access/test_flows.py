@@ -131,4 +131,4 @@ def test_flows_that_need_machines_are_refused_where_nodes_stand_for_themselves()
     assert "--machines openshift or --machines cluster-api" in refused.stderr
     unknown = pp_leader("install", "--dry-run", "--flows", "prayer")
     assert unknown.returncode == 2
-    assert "power-cycle, poison-pill, external-remediation" in unknown.stderr
+    assert "power-cycle, node-fence, poison-pill, external-remediation" in unknown.stderr

@@ -13,7 +13,7 @@ from pp_hostd.leader.remedies.node_fence.steps import BeginFence
 from pp_hostd.leader.steps.nodes import MarkFreeing, Uncordon, cordon, mark_freeing
 from pp_hostd.model.condemnation import Confirmation
 from pp_hostd.model.control import Pause
-from pp_hostd.model.keys import CONFIRMED_DEAD, PAUSED_NODE
+from pp_hostd.model.keys import CONFIRMED_DEAD, FLOW, PAUSED_NODE
 from tests.leader.fence.fence_world import IPMI, FenceWorld
 from tests.leader.virtual_cluster import SINCE
 from tests.leader.virtual_host import HOST, World
@@ -314,3 +314,10 @@ def test_a_host_that_others_reach_is_not_fenced_though_its_node_is_unknown() -> 
     world.spend(120.0)
     assert "agents reach its host" in world.next_action()
     assert not world.calls
+
+
+def test_a_machine_that_requests_a_node_fence_is_told_to_make_one() -> None:
+    world = a_world()
+    world.annotate_machine(world.machine_key, **{FLOW: "node-fence"})
+    world.request()
+    assert "make a NodeFence for its Node instead" in world.held(60.0)

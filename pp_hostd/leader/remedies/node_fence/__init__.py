@@ -57,6 +57,10 @@ class NodeFenceRemedy(Remedy):
         if kind is NODE_FENCES:
             yield f"NodeFence {api_object['metadata']['name']} is there: let pp-leader finish, or delete it"
 
+    def why_off(self, settings: Settings) -> str:
+        """A machine's annotation, or a remediation object, can't request it: its request is a NodeFence."""
+        return "no machine requests it: make a NodeFence for its Node instead"
+
     def within_reach(self, settings: Settings, observed: Observed) -> Collection[str]:
         used = observed.part(FencesSeen).fences or observed.part(ConfigurationsSeen).configurations
         return observed.nodes.keys() if used else ()
