@@ -35,8 +35,8 @@ FENCED_DAYS = 0.2
 FENCED_SECONDS = 60.0
 """All is healed so much later on such a day: a Node is called Unknown only after a while."""
 FENCED_END_SECONDS = 240.0
-AGENTLESS = 0.25
-"""So many hosts have no agent then."""
+AGENTLESS, AGENTLESS_VICTIMS = 0.2, 0.6
+"""So many hosts have no agent then: one that is cut off does not reset itself."""
 
 RESTORED_SECONDS = 120.0
 """And so is one with an etcd restore: the leaders begin only when every host has looked at its Node."""
@@ -130,7 +130,8 @@ def _fenced(schedule: Schedule, day: Day, theme: str) -> Schedule:
     troubles = FENCE_THEMES[theme](day)
     healed_at = schedule.healed_at + FENCED_SECONDS
     methods = some_methods(day, theme)
-    agentless = tuple(name for name in day.names if chance.random() < AGENTLESS)
+    likely = {**dict.fromkeys(day.names, AGENTLESS), day.victim: AGENTLESS_VICTIMS}
+    agentless = tuple(name for name in day.names if chance.random() < likely[name])
     unenrolled = tuple(name for name in agentless if chance.random() < 0.7)
     return replace(
         schedule,

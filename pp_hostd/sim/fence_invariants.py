@@ -43,7 +43,6 @@ class FenceInvariants:
             return
         if not self._devices.is_cut_off(name):
             raise Violation("two copies", f"{name} runs, and can write to, what the leader has just freed")
-        host.boot.storage_freed = True
 
     def at_the_end(self) -> None:
         for name in self._world.names:
@@ -60,5 +59,9 @@ class FenceInvariants:
         return [each for leader in leading for each in leader.next_actions if each.node == name]
 
 
+_HELD = (Stage.HELD, Stage.OVER_BUDGET, Stage.ACKNOWLEDGING)
+"""The last one: another remedy asks nodes on which no agent runs."""
+
+
 def _is_held(next_action: NextAction) -> bool:
-    return bool(next_action.sentence) and (next_action.refused or next_action.stage in (Stage.HELD, Stage.OVER_BUDGET))
+    return bool(next_action.sentence) and (next_action.refused or next_action.stage in _HELD)

@@ -62,7 +62,7 @@ def register(api: Api, name: str, number: int) -> None:
 
 def _node(api: Api, name: str, number: int, address: str) -> Json:
     labels = {"example.com/rack": str(number // RACK)}
-    if api.cluster.power_cycles and name in api.cluster.api_on:
+    if (api.cluster.power_cycles or api.cluster.fenced) and name in api.cluster.api_on:
         labels[CONTROL_PLANE_LABELS[0]] = ""
     annotations = {"example.com/note": "any", **api.cluster.naming(name)}
     metadata = {"name": name, "annotations": annotations, "labels": labels}

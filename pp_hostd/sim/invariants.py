@@ -190,10 +190,10 @@ class Invariants:
             if not any(self._boots(world.hosts[name]) for name in world.api.cluster.api_on):
                 raise Violation("progress", "the API is not back")
             return
-        for name, host in world.hosts.items():
-            self._host_at_the_end(name, host)
         if self._of_fences is not None:
             self._of_fences.at_the_end()
+        for name, host in world.hosts.items():
+            self._host_at_the_end(name, host)
 
     def _host_at_the_end(self, name: str, host: Host) -> None:
         world = self._world

@@ -186,7 +186,7 @@ class World:
             self._reaches,
             self._run_agent,
             identity,
-            self._frees,
+            self.frees,
             lambda: self.on_leader_sends(identity),
             self.told,
             self.note,
@@ -301,9 +301,12 @@ class World:
         """The hosts of leaders that act."""
         return tuple(name for name, (_, leader) in self.leaders.items() if leader.candidacy.acting(leader.clock()))
 
-    def _frees(self, node: str, write: Freed) -> None:
+    def frees(self, node: str, write: Freed) -> None:
         self.deletions += write in (Freed.DELETED, Freed.MARKED)
         self.on_freed(node, write)
+        boot = self.hosts[node].boot if node in self.hosts else None
+        if boot is not None and write is Freed.STORED:
+            boot.storage_freed = boot.kubelet_since is not None
         self.when_freed.pop(node, lambda: None)()
 
     def links_changed(self, names: tuple[str, ...]) -> None:

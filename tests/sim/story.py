@@ -8,7 +8,7 @@ from pp_hostd.model.promise import Armed
 from pp_hostd.model.settings import Settings
 from pp_hostd.sim.cluster import PLAIN, Cluster
 from pp_hostd.sim.play import Play
-from pp_hostd.sim.schedule import Schedule, Trouble
+from pp_hostd.sim.schedule import HEALED_AT, Schedule, Trouble
 from pp_hostd.sim.world import World
 
 X = ("node-5",)
@@ -19,9 +19,11 @@ FREED = (Trouble(15.0, "cut off", X, 50.0), Trouble(16.0, "request", X))
 class Story:
     """Of five nodes, until so many seconds."""
 
-    def __init__(self, *troubles: Trouble, until: float = 180.0, cluster: Cluster = PLAIN) -> None:
+    def __init__(
+        self, *troubles: Trouble, until: float = 180.0, cluster: Cluster = PLAIN, healed_at: float = HEALED_AT
+    ) -> None:
         self.told: list[tuple[float, str, str]] = []
-        schedule = Schedule(1, 5, troubles, cluster=cluster)
+        schedule = Schedule(1, 5, troubles, healed_at, cluster=cluster)
         self.world = World(Settings(), 5, 1, lambda *told: self.told.append((self.world.time.now, *told)), cluster)
         Play(self.world, schedule)
         self.world.begin()
@@ -29,6 +31,10 @@ class Story:
 
     def said(self, who: str, words: str, after: float = 0.0) -> list[float]:
         return [at for at, name, what in self.told if name == who and words in what and at > after]
+
+    def said_by_all(self, words: str) -> list[float]:
+        """By whichever leader, or by anybody else."""
+        return [at for at, _, what in self.told if words in what]
 
     @property
     def node(self) -> Node:

@@ -1,0 +1,221 @@
+"""Days on which nodes are fenced: what devices do, what is freed, and how a violation is noticed."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from pp_hostd.fencing.call import AgentCall, AgentReply
+from pp_hostd.model.settings import Settings
+from pp_hostd.sim.campaign import Arena
+from pp_hostd.sim.cluster import Cluster
+from pp_hostd.sim.days import random_schedule
+from pp_hostd.sim.fence_devices import Devices
+from pp_hostd.sim.fence_methods import IPMI, METHODS, OFF_ON, REBOOT, STORED, STORED_ALONE, SWITCH, WRONG_PLUG
+from pp_hostd.sim.fence_themes import DEVICES, FENCE_THEMES
+from pp_hostd.sim.host import Host
+from pp_hostd.sim.invariants import Invariants
+from pp_hostd.sim.leader_port import Freed, claim_of
+from pp_hostd.sim.run import run
+from pp_hostd.sim.schedule import Trouble
+from pp_hostd.sim.time import Time
+from pp_hostd.sim.violation import Violation
+from pp_hostd.sim.world import World
+from tests.sim.story import Story, X
+
+CUT_OFF = Trouble(15.0, "cut off", X, 130.0)
+HEALED_AT, END_AT = 155.0, 400.0
+SEED = 2
+"""With these dice no call goes wrong by itself."""
+
+
+def fenced(methods: str, *, agentless: bool = True) -> Cluster:
+    """Node 5 is fenced so, and has no agent; the other four are restarted by another remedy."""
+    return Cluster(
+        fenced=(*("default",) * 4, methods),
+        agentless=X if agentless else (),
+        unenrolled=X if agentless else (),
+    )
+
+
+def played(methods: str, *troubles: Trouble, until: float = END_AT, agentless: bool = True) -> Story:
+    return Story(*troubles, until=until, cluster=fenced(methods, agentless=agentless), healed_at=HEALED_AT)
+
+
+# Days.
+
+
+@pytest.mark.parametrize("methods", [REBOOT, OFF_ON])
+def test_a_host_that_is_cut_off_is_switched_off_freed_and_switched_on_again(methods: str) -> None:
+    story = played(methods, CUT_OFF)
+    (made,) = story.said("controller", "makes a NodeFence for node-5")
+    (off,) = story.said("node-5", "its BMC switched it off", after=made)
+    (boots,) = story.said("node-5", "boots", after=off)
+    assert off < min(story.said_by_all("freeing its workloads")) < boots
+    assert story.said_by_all("Recovery Final")
+    assert story.world.hosts["node-5"].runs_workloads
+    assert not story.node.tainted
+
+
+def test_workloads_on_storage_that_is_cut_off_are_freed_while_the_host_lives_and_no_others() -> None:
+    story = played(STORED_ALONE, CUT_OFF, until=130.0)
+    host = story.world.hosts["node-5"]
+    assert host.boot is not None
+    assert host.boot.storage_freed
+    assert claim_of("node-5") not in story.world.api.pods
+    assert "node-5" in story.world.api.pods
+
+
+def test_storage_is_given_back_to_another_boot() -> None:
+    story = played(STORED, CUT_OFF)
+    (back,) = story.said("fence agent", f"{SWITCH} on of node-5")
+    assert story.said("node-5", "boots", after=1.0)[0] < back
+    assert story.world.devices is not None
+    assert not story.world.devices.is_cut_off("node-5")
+
+
+def test_a_plug_of_another_host_frees_nothing_of_a_host_that_lives() -> None:
+    story = played(WRONG_PLUG, Trouble(15.0, "kubelet is sick", X, 130.0))
+    assert story.said("node-1", "its BMC switched it off")
+    assert story.said("node-5", "is down") == []
+    assert "node-5" in story.world.api.pods
+
+
+def test_a_node_that_is_ready_is_not_fenced_though_somebody_wants_it() -> None:
+    story = played(REBOOT, Trouble(30.0, "somebody fences", X))
+    assert story.said("a person", "makes a NodeFence for node-5")
+    assert story.said("fence agent", "") == []
+    assert story.world.fences is not None
+    assert story.world.fences.found("node-5") is None
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_whatever_a_device_does_the_flow_ends(device: str) -> None:
+    story = played(REBOOT, CUT_OFF, Trouble(60.0, device, X, 60.0))
+    assert story.said_by_all("Recovery Final") or story.said_by_all("gave up fencing it")
+
+
+@pytest.mark.parametrize("theme", FENCE_THEMES)
+def test_on_a_day_of_every_theme_every_invariant_holds(theme: str) -> None:
+    schedule = Arena(Settings(), most_nodes=5).schedule(1, theme)
+    assert schedule.cluster.fenced
+    assert run(schedule, Settings()).violation == ""
+
+
+def test_some_random_days_have_fences_and_all_others_are_what_they_were() -> None:
+    schedules = [random_schedule(seed, most_nodes=7) for seed in range(300)]
+    methods = [each for schedule in schedules for each in schedule.cluster.fenced]
+    assert set(methods) == set(METHODS)
+    assert 30 < sum(bool(schedule.cluster.fenced) for schedule in schedules) < 90
+    assert not any(schedule.cluster.agentless for schedule in schedules if not schedule.cluster.fenced)
+
+
+# Devices.
+
+
+class Site:
+    """One host with its devices, which hear no leader unless a test is one."""
+
+    def __init__(self, trouble: str = "") -> None:
+        self.time = Time()
+        self.host = Host("x", self.time, random.Random(1), lambda *_: None, lambda _: None)
+        self.host.power_on()
+        self.devices = Devices(self.time, random.Random(7), {"x": self.host}, lambda *_: None)
+        if trouble:
+            self.devices.acts[trouble](Trouble(0.0, trouble, ("x",), 100.0))
+
+    def call(self, action: str, agent: str = IPMI, *, lives: bool = True) -> AgentReply | None:
+        replies: list[AgentReply] = []
+        given = AgentCall(agent, (("plug", "x"), ("action", action)), 8.0)
+        self.devices.run("x", given, lambda: lives, replies.append)
+        self.time.run(self.time.now + 20.0)
+        return replies[0] if replies else None
+
+
+def test_a_bmc_switches_its_host_and_tells_its_power() -> None:
+    site = Site()
+    assert [site.call(action) for action in ("status", "off", "status")] == [
+        AgentReply(0, "", ""),
+        AgentReply(0, "", ""),
+        AgentReply(2, "", ""),
+    ]
+    assert site.host.boot is None
+    site.call("on")
+    assert site.host.powered
+
+
+@pytest.mark.parametrize(
+    ("trouble", "code", "powered"),
+    [
+        ("a fence device can't be reached", 1, True),
+        ("a fence device does nothing", 0, True),
+        ("a fence agent fails late", 1, False),
+        ("a fence agent hangs", None, False),
+    ],
+)
+def test_each_trouble_of_a_device(trouble: str, code: int | None, powered: bool) -> None:
+    site = Site(trouble)
+    reply = site.call("off")
+    assert reply is not None
+    assert (reply.code, site.host.powered) == (code, powered)
+
+
+def test_an_agent_whose_leader_is_gone_may_still_act() -> None:
+    sites = [Site() for _ in range(20)]
+    for number, site in enumerate(sites):
+        site.devices._chance.seed(number)
+        site.call("off", lives=False)
+    assert {site.host.powered for site in sites} == {True, False}
+
+
+# Violations.
+
+
+def a_world(methods: str = STORED) -> World:
+    world = World(Settings(), 5, SEED, lambda *_: None, fenced(methods))
+    Invariants(world)
+    world.begin()
+    world.time.run(60.0)
+    return world
+
+
+def call(world: World, agent: str, action: str) -> None:
+    assert world.devices is not None
+    given = AgentCall(agent, (("plug", "node-5"), ("action", action)), 8.0)
+    world.devices.run("node-5", given, lambda: True, lambda _: None)
+    world.time.run(world.time.now + 20.0)
+
+
+def test_an_off_of_a_host_whose_node_was_ready_for_long_is_a_violation() -> None:
+    with pytest.raises(Violation, match="needless off: node-5"):
+        call(a_world(), IPMI, "off")
+
+
+def test_workloads_on_storage_that_is_not_cut_off_are_two_copies() -> None:
+    world = a_world()
+    with pytest.raises(Violation, match="two copies: node-5"):
+        world.frees("node-5", Freed.STORED)
+    call(world, SWITCH, "off")
+    world.frees("node-5", Freed.STORED)
+
+
+def test_storage_for_the_boot_whose_workloads_were_freed_makes_two_writers() -> None:
+    world = a_world()
+    call(world, SWITCH, "off")
+    world.frees("node-5", Freed.STORED)
+    with pytest.raises(Violation, match="two writers: node-5"):
+        call(world, SWITCH, "on")
+
+
+def test_a_flow_that_nobody_carries_out_is_a_violation() -> None:
+    world = World(Settings(), 5, SEED, lambda *_: None, fenced(REBOOT))
+    invariants = Invariants(world)
+    world.begin()
+    world.time.run(60.0)
+    world.stop_leaders()
+    assert world.fences is not None
+    world.fences.acts["somebody fences"](Trouble(60.0, "somebody fences", X))
+    world.time.run(300.0)
+    with pytest.raises(Violation, match="progress: the NodeFence of node-5 is stuck"):
+        invariants.at_the_end()
