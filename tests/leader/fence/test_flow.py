@@ -140,6 +140,26 @@ def test_a_new_leader_resumes_wherever_the_old_one_died() -> None:
     assert steps > 20
 
 
+class FailsLate(FenceWorld):
+    """The first off is done, and the agent can't say so."""
+
+    async def run_agent(self, call: AgentCall) -> AgentReply:
+        first = ("fence_ipmilan", "off") not in self.calls
+        reply = await super().run_agent(call)
+        fails = first and dict(call.parameters)["action"] == "off"
+        return AgentReply(1, "Lost connection", "") if fails else reply
+
+
+def test_a_method_that_is_tried_again_first_has_the_device_tell_how_things_stand() -> None:
+    world = FailsLate()
+    world.by_ipmi()
+    world.configure_cluster(grace_timeout="0s")
+    world.cut_off()
+    world.fence()
+    world.run(world.free)
+    assert [action for _, action in world.calls] == ["status", "off", "status"]
+
+
 class ComesBackTooLate(FenceWorld):
     """It becomes Ready just before its BMC switches it off, and the agent can't say that it was done."""
 
