@@ -24,8 +24,8 @@ ODD = 0.04
 """So often a call goes wrong without a trouble that would say so."""
 LEFT = 0.5
 """So often a device does not do what an agent wanted whose leader is gone meanwhile."""
-MOST_BY_HAND_SECONDS = 12.0
-"""From an off until a person who waits for it has pressed the button."""
+LEAST_BY_HAND_SECONDS, MORE_BY_HAND_SECONDS = 3.0, 5.0
+"""Between these two, from an off, a person who waits for it has pressed the button."""
 
 
 class Mode(enum.Enum):
@@ -136,7 +136,8 @@ class Devices:
         host.switch_off()
         if host.name in self._by_hand:
             self._by_hand.discard(host.name)
-            self._time.after(self._chance.random() * MOST_BY_HAND_SECONDS, partial(self._power_on_by_hand, host))
+            seconds = LEAST_BY_HAND_SECONDS + self._chance.random() * MORE_BY_HAND_SECONDS
+            self._time.after(seconds, partial(self._power_on_by_hand, host))
 
     def _power_on_by_hand(self, host: Host) -> None:
         if not host.powered:

@@ -18,6 +18,8 @@ DEVICES = (
 _LEADERS = ("leader is killed", "leader is killed", "leader hangs", "leader hangs", "cut off from API")
 FLOW_SECONDS = 60.0
 """About so long after its Node was found not Ready a host is off, or was."""
+LONG_SECONDS = 140.0
+"""Until all is healed, about."""
 
 
 def _ill(day: Day, *, sick: bool | None = None) -> Iterator[Trouble]:
@@ -40,6 +42,9 @@ def _ailing(day: Day) -> Iterator[Trouble]:
     """The devices fail, in one way after the other."""
     (ill,) = _ill(day)
     yield ill
+    if day.chance.random() < 0.4:
+        yield Trouble(day.begin, day.chance.choice(DEVICES), (day.victim,), LONG_SECONDS)
+        return
     for _ in range(day.chance.randint(0, 3)):
         yield Trouble(_at(day, ill), day.chance.choice(DEVICES), (day.victim,), day.chance.random() * 40)
 
@@ -74,7 +79,7 @@ def _by_hand(day: Day) -> Iterator[Trouble]:
 def _pressed(day: Day) -> Iterator[Trouble]:
     """Somebody powers a host on by hand as soon as it is off, and it may be cut off again soon after it has booted."""
     chance, victim = day.chance, day.victim
-    (ill,) = _ill(day)
+    (ill,) = _ill(day, sick=chance.random() < 0.7)
     yield ill
     yield Trouble(day.begin + 1, "powered on by hand once it is off", (victim,))
     if chance.random() < 0.6:

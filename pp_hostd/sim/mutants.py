@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pp_hostd.sim.fence_mutants import MUTANTS_OF_FENCES
 from pp_hostd.sim.mutant import Mutant, mutant
 
 MUTANTS_OF_HOST = (
@@ -352,7 +351,7 @@ MUTANTS_OF_POWER = (
 )
 
 
-MUTANTS = (*MUTANTS_OF_HOST, *MUTANTS_OF_LEADER, *MUTANTS_OF_POWER, *MUTANTS_OF_FENCES)
+MUTANTS = (*MUTANTS_OF_HOST, *MUTANTS_OF_LEADER, *MUTANTS_OF_POWER)
 
 
 def mutant_called(name: str) -> Mutant:

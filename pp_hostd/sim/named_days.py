@@ -1,8 +1,9 @@
-"""The bad days that have a name: faults of networks, hosts and processes here, attacks in a table of their own."""
+"""The bad days that have a name: faults of networks, hosts and processes; attacks and fences have their own tables."""
 
 from __future__ import annotations
 
 from pp_hostd.sim.attack_days import ATTACK_DAYS
+from pp_hostd.sim.fence_days import FENCE_DAYS
 from pp_hostd.sim.mutants import mutant_called
 from pp_hostd.sim.named_day import BEGIN, HOUR, LIFTED_ACCUSES, MINUTE, OUTAGE_CONDEMNS, NamedDay, Names, everybody
 from pp_hostd.sim.schedule import Trouble
@@ -112,4 +113,5 @@ DAYS = {
         "agents and leaders are restarted under load, and a host dies", 9, _upgrade, mutant_called("a restart forgets")
     ),
     **ATTACK_DAYS,
+    **FENCE_DAYS,
 }
