@@ -7,7 +7,7 @@ from typing import Any
 from pp_hostd.frozen import frozen
 from pp_hostd.model.endpoint import is_address
 from pp_hostd.model.keys import AGENT, CONDEMNED, FREEING
-from pp_hostd.model.promise import AgentRecord, parse_agent_record
+from pp_hostd.model.promise import AgentRecord, GateClosed, parse_agent_record
 from pp_hostd.model.record import COUNT, NAME, OPAQUE, Fields, Unreadable, read
 
 
@@ -28,6 +28,14 @@ class Node:
     tainted: bool
     unschedulable: bool
     boot: str = ""
+
+    @property
+    def boots(self) -> tuple[str, ...]:
+        """The boots in which workloads may run: the one that its kubelet has reported, and the one that its agent has
+        stated since, unless that one has started nothing yet."""
+        record = self.agent
+        stated = "" if record is None or isinstance(record, (Unreadable, GateClosed)) else record.boot
+        return tuple(dict.fromkeys(filter(None, (self.boot, stated))))
 
 
 def condemned_taint(condemnation_id: int) -> dict[str, Any]:

@@ -36,7 +36,7 @@ class NodeSeen:
     """A Node; `machine_key` names its machine. `freed` and `confirmed` are None where nothing is. `replaces` is
     the uid of the Node that somebody else replaced by it, once it has what that one had; empty if none. `conditioned`:
     it has a Ready condition, whatever that says. `requested_again`: a leader has noted that remediation was requested
-    again before the host was back. `fenced_boot` is the boot that must not get its storage back; empty if none.
+    again before the host was back. `fenced_boots` are those that must not get their storage back.
     `unbroken_since` changes whenever the watch has shown that another promise
     binds the host than before, or that its Node got or lost the taint, and when it had to begin again: with the same
     one there was no gap."""
@@ -54,7 +54,7 @@ class NodeSeen:
     ready: bool = False
     conditioned: bool = True
     requested_again: bool = False
-    fenced_boot: str = ""
+    fenced_boots: tuple[str, ...] = ()
     unbroken_since: int = field(default=0, compare=False)
 
     @property
@@ -178,7 +178,7 @@ def _node_seen(node: Node, fields: Fields, machines: str) -> NodeSeen:
         ready=any(_is_ready(each) for each in conditions),
         conditioned=any(isinstance(each, dict) and each.get("type") == "Ready" for each in conditions),
         requested_again=REQUESTED_AGAIN in annotations,
-        fenced_boot=str(annotations.anything(FENCED_BOOT) or ""),
+        fenced_boots=tuple(str(annotations.anything(FENCED_BOOT) or "").split()),
     )
 
 

@@ -88,5 +88,5 @@ UNFENCED_EARLY = mutant(
     "a host gets its storage back in the boot whose workloads were freed",
     12,
     "",
-    (f"{_FENCE}flow:still_runs", 'return seen.fenced_boot != "" and', "return False and"),
+    (f"{_FENCE}flow:still_runs", "return seen.node.boot in seen.fenced_boots", "return False"),
 )

@@ -12,6 +12,8 @@ from pp_hostd.leader.steps.api import Json
 from pp_hostd.leader.steps.port import Freed, Port, Unwritten, if_there
 from pp_hostd.leader.steps.volumes import Volumes
 from pp_hostd.model.keys import FENCED_BOOT, FREEING
+from pp_hostd.model.node import parse_node
+from pp_hostd.model.record import Unreadable
 from pp_hostd.model.step import Written
 
 PASS_SECONDS = 10.0
@@ -86,6 +88,10 @@ class FreeWorkloads:
         reported = ((found.get("status") or {}).get("nodeInfo") or {}).get("bootID")
         if self.boot and reported != self.boot:
             raise Unwritten(Written.CONFLICT, f"Node {self.node} has reported another boot")
+        if self.freeing is Freeing.STORAGE and not _boots(found).issubset(
+            found["metadata"]["annotations"][mark].split()
+        ):
+            raise Unwritten(Written.CONFLICT, f"the agent of Node {self.node} has stated another boot")
         return False
 
     async def _workloads(self, port: Port) -> list[_Workload]:
@@ -112,6 +118,12 @@ class FreeWorkloads:
         attachments = await port.api.list(VOLUME_ATTACHMENTS, keep=partial(_attached, self.node))
         alone = [each for volume, each in filter(None, attachments.items) if volume in cut_off - used]
         return [*freed, *alone]
+
+
+def _boots(node: Json) -> set[str]:
+    """The boots in which its workloads may run."""
+    found = parse_node(node)
+    return set() if isinstance(found, Unreadable) else set(found.boots)
 
 
 @frozen

@@ -140,6 +140,25 @@ def test_a_new_leader_resumes_wherever_the_old_one_died() -> None:
     assert steps > 20
 
 
+def test_a_boot_that_only_its_agent_has_stated_does_not_get_the_storage_back_either() -> None:
+    """The host has booted again by itself before its workloads were freed, and its kubelet reports that later."""
+    world = a_world(grace_timeout="0s", boot_timeout="60s", giveup_retries="0")
+    world.configure(
+        "san-off", "", "san-on mark-schedulable",
+        san_off={**SAN, "action": "off"}, san_on={**SAN, "action": "on"},
+    )  # fmt: skip
+    world.cut_off()
+    world.fence()
+    world.run(lambda: not world.port)
+    world.boot = 2
+    world.state(world.a_promise())
+    world.run(lambda: world.is_at("Isolation", "Done"))
+    world.come_back()
+    world.run(lambda: "gave up" in world.next_action(), 3600)
+    assert not world.port
+    assert "has not booted since its workloads were freed" in world.next_action()
+
+
 class FailsLate(FenceWorld):
     """The first off is done, and the agent can't say so."""
 

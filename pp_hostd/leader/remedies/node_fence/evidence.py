@@ -51,8 +51,8 @@ def freed(view: View, seen: NodeSeen, fence: NodeFence, proof: Proof) -> NextAct
     if not node.tainted or not node.unschedulable:
         cordon = Cordon(node.name, node.uid, node.resource_version, progress.id)
         return view.does(Stage.FREEING, cordon, f"{proof.sentence}; cordoning its Node")
-    if seen.fenced_boot != node.boot:
-        note = NoteBoot(node.name, node.uid, node.resource_version, node.boot)
+    if not set(node.boots).issubset(seen.fenced_boots):
+        note = NoteBoot(node.name, node.uid, node.resource_version, " ".join(node.boots))
         return view.does(Stage.FREEING, note, f"{proof.sentence}; noting the boot that is fenced")
     if is_dead and node.freeing is None:
         if part.looked != seen:

@@ -23,7 +23,7 @@ def at_work(fence: NodeFence) -> bool:
 
 def still_runs(seen: NodeSeen) -> bool:
     """Whether the host still runs the boot whose workloads were freed, as far as its kubelet has reported."""
-    return seen.fenced_boot != "" and seen.fenced_boot == seen.node.boot
+    return seen.node.boot in seen.fenced_boots
 
 
 @frozen

@@ -234,7 +234,7 @@ def _cleared(flow: Flow) -> NextAction | None:
     seen, node, view = flow.seen, flow.seen.node, flow.view
     if seen.marked:
         return view.does(Stage.CLEARING, Uncordon(node.name, node.uid), "making the Node usable again")
-    if seen.fenced_boot and seen.fenced_boot != node.boot:
+    if seen.fenced_boots and not still_runs(seen):
         note = NoteBoot(node.name, node.uid, node.resource_version, None)
         return view.does(Stage.CLEARING, note, "its host has booted again")
     return None

@@ -299,8 +299,8 @@ def _kept_unschedulable(node: Json, number: int) -> Json:
 
 @frozen
 class NoteBoot:
-    """Note on the Node, before its workloads are freed, in which boot they may still run: nobody gives storage back to
-    that boot."""
+    """Note on the Node, before its workloads are freed, in which boots they may still run: nobody gives storage back to
+    those. There are two if the agent of a host that has booted again has written, and its kubelet has not."""
 
     node: str
     uid: str
