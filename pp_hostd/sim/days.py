@@ -9,6 +9,7 @@ from pp_hostd.agent.shutdown import POWER_OFF_SECONDS
 from pp_hostd.leader.requests.remediation_objects.remediation import METAL3, POISON_PILL
 from pp_hostd.sim.attack_themes import ATTACKS, attacked_cluster
 from pp_hostd.sim.cluster import Cluster
+from pp_hostd.sim.fence_methods import REBOOT, WRONG_PLUG
 from pp_hostd.sim.fence_themes import FENCE_THEMES, some_methods
 from pp_hostd.sim.play import hangs
 from pp_hostd.sim.schedule import CALM_SECONDS, END_AT, HEALED_AT, Day, Schedule, Trouble, any_trouble
@@ -130,6 +131,8 @@ def _fenced(schedule: Schedule, day: Day, theme: str) -> Schedule:
     troubles = FENCE_THEMES[theme](day)
     healed_at = schedule.healed_at + FENCED_SECONDS
     methods = some_methods(day, theme)
+    if schedule.cluster.api_on:  # nobody could switch that host on again
+        methods = tuple(REBOOT if each == WRONG_PLUG else each for each in methods)
     likely = {**dict.fromkeys(day.names, AGENTLESS), day.victim: AGENTLESS_VICTIMS}
     agentless = tuple(name for name in day.names if chance.random() < likely[name])
     unenrolled = tuple(name for name in agentless if chance.random() < 0.7)

@@ -30,9 +30,11 @@ class FenceInvariants:
     def _off(self, host: str, node: str) -> None:
         """For a host whose plug is another one's nobody can do anything but notice it afterwards."""
         ready, since = self._fences.since.get(node, (False, 0.0))
-        boot, seconds = self._world.hosts[host].boot, self._world.time.now - since
-        freed = boot is not None and boot.storage_freed
-        if host == node and ready and not freed and seconds > LATE_SECONDS:
+        boot = self._world.hosts[host].boot
+        if host != node or not ready or boot is None or boot.storage_freed:
+            return
+        seconds = self._world.time.now - max(since, boot.since)
+        if seconds > LATE_SECONDS:
             raise Violation("needless off", f"{host} is switched off, and was Ready for {seconds:.0f} s")
 
     def _port_on(self, agent: str, host: str) -> None:

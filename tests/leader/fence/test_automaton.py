@@ -57,6 +57,8 @@ ROWS: list[tuple[str, Progress, Situation, Any]] = [
     ("after the grace time", Progress(restarts=1), replace(BAD, age_seconds=299), 1.0),
     ("with isolation", Progress(restarts=1), replace(BAD, age_seconds=300), (ISOLATION, RUNNING)),
     ("one that is Ready by then is done", Progress(restarts=1), WELL, (POWER, DONE)),
+    ("unless it has to boot, which power management alone brings about", Progress(restarts=1),
+     replace(WELL, needs_boot=True, age_seconds=300), (ISOLATION, RUNNING)),
     ("where workloads were freed only another boot is well", Progress(status=DONE),
      replace(WELL, needs_boot=True, age_seconds=300), (POWER, NEW)),
     ("also after power management", Progress(POWER, DONE), replace(WELL, needs_boot=True), 600.0),

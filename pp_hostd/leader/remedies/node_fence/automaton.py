@@ -87,9 +87,10 @@ def next_move(progress: Progress, at: Situation, config: ClusterConfig) -> Move:
 
 def _new(progress: Progress, at: Situation, config: ClusterConfig) -> Move:
     """Isolation New. The threshold's period is over by now; a flow that begins again waits for the grace time."""
-    if at.is_well:
-        untouched = not progress.restarts and not progress.cleaned
-        return Work.FORGET if untouched else _to(progress, Step.POWER_MANAGEMENT, Status.DONE)
+    if at.is_well and not progress.restarts and not progress.cleaned:
+        return Work.FORGET
+    if at.is_well and not at.needs_boot:
+        return _to(progress, Step.POWER_MANAGEMENT, Status.DONE)
     if progress.restarts and at.age_seconds < config.grace_seconds:
         return Wait(config.grace_seconds - at.age_seconds, "the flow begins again after the grace time")
     return _to(progress, Step.ISOLATION, Status.RUNNING)

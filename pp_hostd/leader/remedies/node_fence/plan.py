@@ -62,8 +62,9 @@ def _seems_well(flow: Flow) -> bool:
 
 def _is_heard(flow: Flow) -> bool:
     """Whether its kubelet was heard since the present status began, and since the last method ended. A Node is called
-    Ready for a while after its host was switched off. A flow that has done nothing need not ask."""
-    if not at_work(flow.fence):
+    Ready for a while after its host was switched off. A flow need not look that has done nothing, or that waits for
+    another boot."""
+    if not at_work(flow.fence) or still_runs(flow.seen):
         return True
     ended = (each.at for each in flow.part.ended.values())
     return flow.part.alive_at >= max((flow.part.since_at, *ended))
