@@ -47,7 +47,8 @@ def random_schedule(
     seed: int, most_nodes: int, least_nodes: int = 2, theme: str = "", *, every_flow: bool = True
 ) -> Schedule:
     """A bad day has a theme (this one, or any), in which rules meet; then things happen that have nothing to do with
-    it, and on some days attacks. Hosts are power-cycled on some days of `every_flow`, and in themes of power cycles."""
+    it, and on some days attacks. Hosts are power-cycled or fenced on some days of `every_flow`, and in themes of
+    that."""
     chance = random.Random(f"schedule {seed}")
     nodes = chance.randint(least_nodes, most_nodes)
     names = [f"node-{number}" for number in range(1, nodes + 1)]
@@ -65,6 +66,8 @@ def random_schedule(
     powered = _powered(attacked, replace(day, chance=random.Random(f"power {seed}")), wanted)
     by_objects = _by_objects(powered, random.Random(f"objects {seed}"))
     checked = _checked(by_objects, random.Random(f"checks {seed}"))
+    if wanted in POWER_THEMES:
+        return checked
     return _fenced(checked, replace(day, chance=random.Random(f"fences {seed}")), wanted)
 
 
