@@ -265,7 +265,11 @@ MUTANTS_OF_LEADER = (
         "no backup is stored before the deletion",
         12,
         "isolated",
-        ("leader.plan.freeing:deleted", "if stored is None or stored.backup != backup:", "if False:"),
+        (
+            "leader.plan.freeing:deleted",
+            "if stored is None or stored.backup != backup or view.memory.stored != backup.id:",
+            "if False:",
+        ),
     ),
     mutant(
         "a Node comes back without its labels",
