@@ -30,7 +30,7 @@ def test_a_host_whose_node_is_unknown_dies_is_freed_and_comes_back(site: FenceSi
     eventually(lambda: bool(site.pid), "the host is on again", LONG_SECONDS)
     assert site.pid != pid
     site.report("True", "boot-2")
-    eventually(lambda: site.fence().get("status") == "Final", "the flow is over", LONG_SECONDS)
+    eventually(site.is_over, "the flow is over", LONG_SECONDS)
     assert site.fence()["cleaned"] is True
     node = site.find(NODES, NODE)
     assert node is not None

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,16 @@ class FenceSite(Rig):
         info = dict.fromkeys(_INFO.split(), "")
         change = {"conditions": [condition], "nodeInfo": {**info, "bootID": boot}}
         self.patch(NODES, NODE, {"status": change}, subresource="status")
+
+    def renew(self) -> None:
+        """The kubelet's Lease, as a kubelet does that is back."""
+        renewed = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        self.patch(LEASES, NODE, {"spec": {"renewTime": renewed}}, KUBELET_LEASES)
+
+    def is_over(self) -> bool:
+        """Whether its flow is final, while its kubelet lives."""
+        self.renew()
+        return self.fence().get("status") == "Final"
 
     def fence(self) -> dict[str, Any]:
         """The NodeFence; empty if there is none."""
