@@ -16,12 +16,13 @@ from pp_hostd.embedded.paging import Query
 from pp_hostd.embedded.status import Cause, StatusError, bad_request, invalid, method_not_allowed, no_such_path
 from pp_hostd.embedded.store import Store, merge_patch
 from pp_hostd.frozen import frozen
-from pp_hostd.kube.resources import NODES, Resource
+from pp_hostd.kube.resources import NODES, PODS, Resource
 
 Parameters = Mapping[str, str]
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
+EVICTION = "eviction"
 _POLICIES = (None, "Foreground", "Background", "Orphan")
 
 
@@ -104,7 +105,10 @@ class Route:
     def kind(self) -> Kind | None:
         """The kind whose objects, or one of whose objects, this is the path of."""
         kind = _BY_PATH.get((self.group, self.version, self.plural))
-        if kind is None or (self.subresource and not (self.subresource == "status" and kind.has_status)):
+        if kind is None:
+            return None
+        known = ("", *(["status"] if kind.has_status else []), *([EVICTION] if kind.resource == PODS else []))
+        if self.subresource not in known:
             return None
         placed = bool(self.namespace) == kind.resource.namespaced
         return kind if placed or not (self.namespace or self.name) else None
@@ -195,6 +199,8 @@ class Api:
                 raise no_such_path()
             return _text(*_NO_PAGE)
         _check_method(kind, route, request.method)
+        if route.subresource == EVICTION:
+            return self._evict(action, request)
         if action.verb in ("create", "update", "patch"):
             return self._write(kind, action, user, request, dry="dryRun" in parameters)
         return self._read_or_delete(kind.resource, action, parameters, request.body, wake)
@@ -217,6 +223,13 @@ class Api:
         seconds = min(number(parameters, "timeoutSeconds") or WATCH_SECONDS, WATCH_SECONDS)
         bookmarks = truth(parameters, "allowWatchBookmarks")
         return Stream(resource, self.store.watch(resource, wake, query), bookmarks, seconds)
+
+    def _evict(self, action: Action, request: Request) -> Reply:
+        """A deletion with the pod's grace; nobody here has a disruption budget."""
+        body = body_of(request.headers.get("content-type", ""), JSON, request.body)
+        options = body.get("deleteOptions") if isinstance(body, dict) else None
+        self.store.delete(PODS, action.namespace, action.name, delete_options({}, json.dumps(options or {}).encode()))
+        return _json(201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
 
     def _write(self, kind: Kind, action: Action, user: User, request: Request, *, dry: bool) -> Reply:
         place = (kind.resource, action.namespace, action.name)
@@ -257,7 +270,9 @@ def _action(method: str, route: Route, parameters: Parameters) -> Action:
 
 def _check_method(kind: Kind, route: Route, method: str) -> None:
     allowed = {"GET"}
-    if route.name:
+    if route.subresource == EVICTION:
+        allowed = {"POST"}
+    elif route.name:
         allowed |= {"PUT", "PATCH"} if route.subresource else {"PUT", "PATCH", "DELETE"}
     elif route.namespace or not kind.resource.namespaced:
         allowed |= {"POST"}

@@ -12,7 +12,7 @@ from pp_hostd.kube.certificate import Certificate
 from pp_hostd.kube.connection import Connection
 from pp_hostd.kube.kubeconfig import Kubeconfig
 from pp_hostd.kube.outcome import ApiError, Garbage, Outcome
-from pp_hostd.kube.resources import Resource
+from pp_hostd.kube.resources import PODS, Resource
 from pp_hostd.kube.transport import Request, Transport
 
 Json = dict[str, Any]
@@ -193,6 +193,17 @@ class ApiClient:
         what = f"deleting {resource.describe(namespace, name)}"
         body = {"apiVersion": "v1", "kind": "DeleteOptions", **options}
         return await self._call(what, "DELETE", resource.path(namespace, name), body)
+
+    async def evict(self, name: str, /, *, namespace: str, uid: str) -> Json:
+        """Have the pod of this uid deleted, with its grace. It is THROTTLED where a disruption budget objects."""
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": name, "namespace": namespace},
+            "deleteOptions": {"preconditions": {"uid": uid}},
+        }
+        what = f"evicting {PODS.describe(namespace, name)}"
+        return await self._call(what, "POST", PODS.path(namespace, name, "eviction"), body)
 
     async def request(
         self, method: str, target: str, body: bytes | Json | None = None, content_type: str = "application/json"
