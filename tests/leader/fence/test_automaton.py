@@ -39,6 +39,7 @@ ROWS: list[tuple[str, Progress, Situation, Any]] = [
     ("then power management is triggered", Progress(status=DONE), replace(BAD, age_seconds=300), (POWER, NEW)),
     ("and runs", Progress(POWER, NEW), BAD, (POWER, RUNNING)),
     ("unless the node is Ready by then", Progress(POWER, NEW), WELL, (POWER, DONE)),
+    ("or before its first method", Progress(POWER, RUNNING), WELL, (POWER, DONE)),
     ("once power management is completed, the node is done", Progress(POWER, RUNNING, methods=ALL_DONE), BAD,
      (POWER, DONE)),
     ("a done node that is Ready is recovered", Progress(POWER, DONE), WELL, (RECOVERY, NEW)),

@@ -128,8 +128,8 @@ def _next_of_step(progress: Progress, at: Situation, config: ClusterConfig) -> M
     if last is not None and last.outcome is Outcome.RUNNING:
         return Work.RUN
     if progress.step is not Step.RECOVERY and at.is_well and not at.needs_boot:
-        untouched = not progress.methods and not progress.restarts and not progress.cleaned
-        return Work.FORGET if untouched else _to(progress, Step.POWER_MANAGEMENT, Status.DONE)
+        touched = progress.methods or progress.restarts or progress.cleaned or progress.step is not Step.ISOLATION
+        return _to(progress, Step.POWER_MANAGEMENT, Status.DONE) if touched else Work.FORGET
     if at.pause_seconds > 0:
         return Wait(at.pause_seconds, "waiting before the next method")
     climbs = at.climbs and len(progress.methods) < at.methods
