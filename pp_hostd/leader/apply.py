@@ -36,7 +36,7 @@ from pp_hostd.model.step import Written
 from pp_hostd.peers.client import Silence, ask, ask_reach
 from pp_hostd.peers.knock import Reached
 from pp_hostd.peers.message import MachineReference, Question
-from pp_hostd.peers.probe import reach
+from pp_hostd.peers.probe import Contact, reach
 from pp_hostd.peers.signing import Keyring
 from pp_hostd.service.listening import end
 
@@ -123,6 +123,7 @@ class Apply:
                 sleep=asyncio.sleep,
                 ask_peers=self._ask_peers,
                 try_host=self._try_host,
+                connects=_connects,
                 run_agent=partial(run_agent, os.environ.get("PP_LEADER_FENCE_SOCKET", SOCKET)),
                 hand_over=hand_over,
                 tell=tell,
@@ -185,6 +186,10 @@ class Apply:
 
 REPORT_SECONDS = 1.0
 """A host that tries another for the leader has that long to report, beside the time that it tries."""
+
+
+async def _connects(address: str, port: int) -> bool:
+    return (await reach(address, port)).contact is Contact.REACHED
 
 
 async def _within(seconds: float, exchange: Exchange) -> Json | None:

@@ -29,8 +29,8 @@ def rule(kind: Resource, verbs: str, *names: str) -> Json:
     return {**rule, "resourceNames": list(names)} if names else rule
 
 
-def sub_rule(kind: Resource, subresource: str = "status") -> Json:
-    return {"apiGroups": [kind.group], "resources": [f"{kind.plural}/{subresource}"], "verbs": ["patch"]}
+def sub_rule(kind: Resource, subresource: str = "status", verb: str = "patch") -> Json:
+    return {"apiGroups": [kind.group], "resources": [f"{kind.plural}/{subresource}"], "verbs": [verb]}
 
 
 @dataclass

@@ -96,6 +96,10 @@ class SimulatedApi:
         options = DeleteOptions(uid, resource_version, grace_period_seconds)
         return await self._call(partial(self._delete, resource, namespace or "", name, options))
 
+    async def evict(self, _name: str, /, **_which: str) -> Json:
+        """No pod here ends by itself."""
+        return {}
+
     async def _call(self, serve: Callable[[], Found]) -> Found:
         found: Found = await Call(self._client, serve)
         return found

@@ -116,6 +116,10 @@ class VirtualCluster:
         """The workloads of this node are about to be freed."""
         raise NotImplementedError
 
+    def ends_pods(self, _node: str) -> bool:
+        """Whether a kubelet there ends the pods that are deleted, which a subclass may have."""
+        return False
+
     def live(self) -> None:
         """Time has passed."""
         raise NotImplementedError
@@ -189,6 +193,7 @@ class VirtualCluster:
             sleep=_no_sleep,
             ask_peers=self._ask_peers,
             try_host=self._try_host,
+            connects=self.connects,
             run_agent=self.run_agent,
             hand_over=_nobody_else,
             tell=self._news.append,
@@ -202,6 +207,10 @@ class VirtualCluster:
 
     async def _try_host(self, host: Member, others: tuple[Member, ...]) -> tuple[Finding, tuple[Finding, ...]]:
         return self.finding(host.name, ""), tuple(self.finding(host.name, other.name) for other in others)
+
+    async def connects(self, _address: str, _port: int) -> bool:
+        """Whether a device there takes a connection, which a subclass may have."""
+        return False
 
     async def run_agent(self, _call: AgentCall) -> AgentReply:
         """The reply of a fence agent, which a subclass may have."""

@@ -28,6 +28,7 @@ class Cluster(Protocol):
     leases: dict[str, str]
 
     def frees(self, node: str) -> None: ...
+    def ends_pods(self, node: str) -> bool: ...
     def delete_node(self, name: str) -> None: ...
 
 
@@ -43,6 +44,9 @@ class VirtualStepsApi:
         self.now = 0.0
         self.refused: set[tuple[str, str]] = set()
         """Verbs and kinds for which the leader has no rights."""
+        self.budget = ""
+        """The sentence of a disruption budget that objects to each eviction; empty if none does."""
+        self.evicted: set[str] = set()
         self._cluster = cluster
 
     async def get(self, resource: Resource, name: str, *, namespace: str | None = None) -> Json:
@@ -65,7 +69,14 @@ class VirtualStepsApi:
         left = self._cluster.pods.get(node, 0)
         if left and self._is_out_of_service(node):  # somebody else's controllers take one pod at each look
             self._cluster.pods[node] = left - 1
-        return Listing([keep(_pod(node, number)) for number in range(left)])
+        return Listing([keep(self._pod(node, number)) for number in range(left)])
+
+    def _pod(self, node: str, number: int) -> Json:
+        """In a namespace of its node's name."""
+        uid = f"{node}-{number}"
+        metadata = {"name": f"pod-{number}", "namespace": node, "uid": uid, "resourceVersion": "1"}
+        ends = {"deletionTimestamp": "2026-03-01T00:00:00Z"} if uid in self.evicted else {}
+        return {"metadata": {**metadata, **ends}, "spec": {}}
 
     def _is_out_of_service(self, node: str) -> bool:
         found = self._cluster.api.get("nodes", node) or {}
@@ -134,6 +145,17 @@ class VirtualStepsApi:
             self._cluster.api.put(kind, key, None)
         return {}
 
+    async def evict(self, _name: str, /, *, namespace: str, uid: str) -> Json:
+        """A kubelet that is heard ends the pod at once; else it stays."""
+        self._check_rights("evict", PODS)
+        if self.budget:
+            raise ApiError(Outcome.THROTTLED, self.budget, reason="TooManyRequests")
+        if self._cluster.ends_pods(namespace):
+            self._cluster.pods[namespace] -= 1
+        else:
+            self.evicted.add(uid)
+        return {}
+
     def _check_rights(self, verb: str, resource: Resource) -> None:
         if (verb, resource.kind) in self.refused:
             raise ApiError(Outcome.FORBIDDEN, f"no right to {verb} a {resource.kind}")
@@ -153,12 +175,6 @@ class VirtualStepsApi:
         """The virtual API's kind, and the object's key there."""
         at_home = resource is CONFIG_MAPS or not resource.namespaced
         return self._cluster.api.called(resource), name if at_home else f"{namespace}/{name}"
-
-
-def _pod(node: str, number: int) -> Json:
-    """In a namespace of its node's name."""
-    metadata = {"name": f"pod-{number}", "namespace": node, "uid": f"{node}-{number}", "resourceVersion": "1"}
-    return {"metadata": metadata, "spec": {}}
 
 
 def _conflict(conflict: Conflict) -> ApiError:

@@ -32,6 +32,9 @@ _BUILT_IN = {
     BuiltIn.POWER_CYCLE: "power-cycles its BareMetalHost",
     BuiltIn.POISON_PILL: "has the host reset itself",
     BuiltIn.CLEAN_PODS: "succeeds only if its workloads were freed before",
+    BuiltIn.TAINT: "cordons the Node, and taints it so that Kubernetes evicts its pods",
+    BuiltIn.DRAIN: "has its pods evicted, as PodDisruptionBudgets allow",
+    BuiltIn.KDUMP: "waits for a kernel that saves its dump",
     BuiltIn.CONFIRM: "waits for a person: pp-leader confirm-dead",
 }
 

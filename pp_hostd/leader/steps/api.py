@@ -50,6 +50,8 @@ class Api(Protocol):
         grace_period_seconds: int | None = None,
     ) -> Json: ...
 
+    async def evict(self, name: str, /, *, namespace: str, uid: str) -> Json: ...
+
 
 class Served:
     """One kind of object, in whichever version of its API the cluster serves. `versions` are all that it may serve, the

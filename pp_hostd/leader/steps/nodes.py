@@ -21,6 +21,8 @@ from pp_hostd.model.keys import (
     NAMESPACE,
     OUT_OF_SERVICE,
     RECREATED,
+    REMEDIATION_PODNAME,
+    REMEDIATION_TIMESTAMP,
     REPLACES,
     REQUESTED_AGAIN,
     STORED_AFTER,
@@ -30,6 +32,8 @@ from pp_hostd.model.moment import render_moment
 from pp_hostd.model.node import condemned_taint, freeing_marker
 from pp_hostd.model.step import Written
 
+_OURS = (FREEING, CONFIRMED_DEAD, CORDONED, REQUESTED_AGAIN, REMEDIATION_TIMESTAMP, REMEDIATION_PODNAME)
+"""The marks that a Node loses when it becomes usable again."""
 _OUT_OF_SERVICE_TAINT = {"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}
 """The cluster's own controllers force-delete the pods and detach the volumes of a Node with this one."""
 
@@ -74,7 +78,7 @@ def note_request(node: Json) -> Json:
 def uncordon(node: Json) -> Json:
     """Without our marks. Only with the marker on it is the out-of-service taint ours."""
     present = _part(node, "metadata", "annotations")
-    annotations = {key: None for key in (FREEING, CONFIRMED_DEAD, CORDONED, REQUESTED_AGAIN) if key in present}
+    annotations = {key: None for key in _OURS if key in present}
     ours = {CONDEMNED, OUT_OF_SERVICE} if FREEING in present else {CONDEMNED}
     taints = [taint for taint in _taints(node) if taint.get("key") not in ours]
     spec = {"unschedulable": None} if CORDONED in present else {}

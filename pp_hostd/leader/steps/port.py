@@ -89,6 +89,8 @@ class Port:
     answer."""
     try_host: Callable[[Member, tuple[Member, ...]], Awaitable[tuple[Finding, tuple[Finding, ...]]]]
     """Tries the first host, and has the others try it, all at once. Returns the leader's own finding and theirs."""
+    connects: Callable[[str, int], Awaitable[bool]]
+    """Returns whether somebody takes a connection at this address and port."""
     run_agent: Callable[[AgentCall], Awaitable[AgentReply]]
     """Runs a fence agent, and ends it if nobody waits for it any more."""
     hand_over: Callable[[], Awaitable[None]]

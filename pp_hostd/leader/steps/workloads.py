@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from functools import partial
 
 from pp_hostd.frozen import frozen
@@ -45,6 +46,8 @@ class FreeWorkloads:
     one. Empty: any."""
     storage: tuple[str, ...] = ()
     """The StorageClasses or CSI drivers that are cut off."""
+    per_second: float = math.inf
+    """No more are deleted in a second, even if the leader's pace allows it."""
 
     async def run(self, port: Port) -> str:
         """ApiError or Unwritten if it can't be told how far it came."""
@@ -63,7 +66,7 @@ class FreeWorkloads:
         for each in found:
             if each.going:
                 continue
-            if not await _turn(port, over_at):
+            if not await _turn(port, self.per_second, over_at):
                 break
             if await self._is_back(port):
                 return 0, ""
@@ -105,7 +108,7 @@ class FreeWorkloads:
 
     async def _of_storage(self, port: Port, of_node: str) -> list[_Workload]:
         """The pods that have volumes, all of that storage, and the attachments of volumes that no other pod uses."""
-        pods = [each for each in (await port.api.list(PODS, field_selector=of_node)).items if not _stays(each)]
+        pods = [each for each in (await port.api.list(PODS, field_selector=of_node)).items if not stays(each)]
         volumes = Volumes(port, self.storage)
         cut_off, freed, used = set(), [], set()
         for pod in pods:
@@ -138,13 +141,13 @@ class _Workload:
     going: bool
 
 
-async def _turn(port: Port, over_at: float) -> bool:
+async def _turn(port: Port, per_second: float, over_at: float) -> bool:
     """Wait for the next deletion's turn, if it comes before the pass is over."""
     now, pace = port.clock(), port.pace
     turn_at = max(now, pace.next_at)
     if turn_at >= over_at:
         return False
-    pace.next_at = turn_at + 1 / pace.per_second
+    pace.next_at = turn_at + 1 / min(pace.per_second, per_second)
     await port.sleep(turn_at - now)
     return True
 
@@ -169,8 +172,8 @@ async def _delete(port: Port, workload: _Workload) -> str:
 
 
 def _pod(freeing: Freeing, pod: Json) -> _Workload | None:
-    stays = freeing is not Freeing.ALL and _stays(pod)
-    return None if stays or (freeing is Freeing.AWAIT and _is_left(pod)) else _workload(PODS, pod)
+    spared = freeing is not Freeing.ALL and stays(pod)
+    return None if spared or (freeing is Freeing.AWAIT and _is_left(pod)) else _workload(PODS, pod)
 
 
 def _attached(node: str, attachment: Json) -> tuple[str, _Workload] | None:
@@ -191,7 +194,7 @@ def _workload(kind: Resource, found: Json) -> _Workload:
     )
 
 
-def _stays(pod: Json) -> bool:
+def stays(pod: Json) -> bool:
     """Whether it belongs to the Node, as Kubernetes sees it: a static pod's mirror, or a DaemonSet's."""
     metadata = pod["metadata"]
     owned = any(owner.get("kind") == "DaemonSet" for owner in metadata.get("ownerReferences") or ())

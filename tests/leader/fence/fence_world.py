@@ -100,7 +100,19 @@ class FenceWorld(World):
         self.power = self.kubelet = False
         self.dumps = {"10.0.0.1": self.now}
 
+    def ends_pods(self, node: str) -> bool:
+        return node == HOST and self.kubelet and self.power
+
+    def protect(self, sentence: str) -> None:
+        """A disruption budget objects to evictions; empty: no more."""
+        self._steps_api.budget = sentence
+
     # Its devices
+
+    storage_answers = True
+
+    async def connects(self, _address: str, _port: int) -> bool:
+        return self.storage_answers
 
     async def run_agent(self, call: AgentCall) -> AgentReply:
         given = dict(call.parameters)

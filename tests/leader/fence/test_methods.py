@@ -202,12 +202,31 @@ def test_a_config_map_that_is_wrong_is_no_default(data: dict[str, str], sentence
 def test_the_cluster_has_its_numbers() -> None:
     assert seen().cluster == ClusterConfig()
     text = properties(grace_timeout="1m", step_retries="0", kdump="true", kdump_timeout="90s", executor="job")
-    assert seen(cluster=text).cluster == ClusterConfig(
-        grace_seconds=60.0, step_retries=0, kdump=True, kdump_seconds=90.0, executor="job"
+    more = properties(agent_image="example.com/agents:1", drain_timeout="30s", max_non_responsive="20%")
+    last = properties(pods_per_second="0.5", storage_probe="[2001:db8::1]:3260")
+    assert seen(cluster="\n".join((text, more, last))).cluster == ClusterConfig(
+        grace_seconds=60.0,
+        step_retries=0,
+        kdump=True,
+        kdump_seconds=90.0,
+        executor="job",
+        agent_image="example.com/agents:1",
+        drain_seconds=30.0,
+        max_non_responsive="20%",
+        deletions_per_second=0.5,
+        storage_probe=("2001:db8::1", 3260),
     )
 
 
-@pytest.mark.parametrize("text", ["grace_timeout=soon", "step_retries=-1", "max_at_once=0", "kdump=yes", "pace=1"])
+WRONG_NUMBERS = """
+grace_timeout=soon step_retries=-1 max_at_once=0 kdump=yes pace=1 executor=job executor=pod drain_timeout=x
+max_non_responsive=101% max_non_responsive=-1 max_non_responsive=% max_non_responsive=1.5 pods_per_second=0
+pods_per_second=-1 pods_per_second=inf pods_per_second=fast storage_probe=192.0.2.1 storage_probe=san:3260
+storage_probe=192.0.2.1:0 storage_probe=192.0.2.1:65536 storage_probe=2001:db8::1:3260 storage_probe=:3260
+"""
+
+
+@pytest.mark.parametrize("text", WRONG_NUMBERS.split())
 def test_numbers_of_the_cluster_that_are_wrong_are_refused(text: str) -> None:
     assert isinstance(seen(cluster=text).cluster, Unreadable)
 

@@ -60,6 +60,11 @@ def test_a_rung_that_has_helped_is_followed_by_recovery() -> None:
     world.come_back()
     world.run(lambda: world.is_at("Recovery", "Final"))
     assert len(world.jobs()) == 1
+    marks = world.api.objects["nodes"][HOST]["metadata"]["annotations"]
+    assert marks["pp-hostd.io/remediation-podname"] == world.jobs()[0]["metadata"]["name"]
+    world.run(lambda: world.found() is None)
+    left = world.api.objects["nodes"][HOST]["metadata"].get("annotations", {})
+    assert not [key for key in left if "remediation-" in key]
 
 
 def test_a_rung_that_fences_power_frees_what_it_is_to_clean() -> None:

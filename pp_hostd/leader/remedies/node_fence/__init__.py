@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
-from pp_hostd.kube.resources import JOBS, NODE_FENCES, SECRETS, VOLUME_CLAIMS, VOLUMES, Resource
+from pp_hostd.kube.resources import JOBS, NODE_FENCES, PODS, SECRETS, VOLUME_CLAIMS, VOLUMES, Resource
 from pp_hostd.leader.caches import Watch
-from pp_hostd.leader.interfaces import READ, Reading, Remedy, rule
+from pp_hostd.leader.interfaces import READ, Reading, Remedy, rule, sub_rule
 from pp_hostd.leader.node_memory import NextAction, NodeMemory
 from pp_hostd.leader.plan.valves import Valves, begun
 from pp_hostd.leader.plan.view import Target, View
@@ -48,7 +48,8 @@ class NodeFenceRemedy(Remedy):
         return Reading(FENCE, (watch,), part, of_nodes=(providers,), of_config_maps=(config_maps,))
 
     def rights(self, machines: Resource) -> list[Json]:
-        return [rule(NODE_FENCES, f"{READ} create patch delete"), rule(VOLUME_CLAIMS, "get"), rule(VOLUMES, "get")]
+        fences, evictions = rule(NODE_FENCES, f"{READ} create patch delete"), sub_rule(PODS, "eviction", "create")
+        return [fences, rule(VOLUME_CLAIMS, "get"), rule(VOLUMES, "get"), evictions]
 
     def rights_at_home(self) -> list[Json]:
         return [rule(SECRETS, "get"), rule(JOBS, "get create")]

@@ -6,6 +6,7 @@ all methods on one device share, `fence-cluster-config` the times and limits of 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import field
@@ -15,16 +16,20 @@ from pp_hostd.frozen import frozen
 from pp_hostd.leader.caches import Cache
 from pp_hostd.leader.facts.limits import parse_duration
 from pp_hostd.leader.remedies.node_fence.fence import MOST_METHODS, Step
+from pp_hostd.model.endpoint import is_address
 from pp_hostd.model.record import NAME, Fields, Form, Refused, Unreadable, matching, read
 
 CONFIG, TEMPLATE, CLUSTER = "fence-config-", "fence-method-template-", "fence-cluster-config"
 PROPERTIES, METHOD = "config.properties", "fence-method-"
 MARK_UNSCHEDULABLE, RESTART_INSTANCE, MARK_SCHEDULABLE = "mark-unschedulable", "restart-instance", "mark-schedulable"
 MOST_LINES, MOST_CHARACTERS = 200, 4000
+MOST_NODES = 100000
+_PACE = re.compile(r"\d{1,6}(\.\d{1,3})?")
 _KEY = Form("the name of a parameter", re.compile("[A-Za-z][A-Za-z0-9_-]{0,60}"))
 _METHOD_NAME = Form("the name of a method", re.compile("[a-z0-9](?:[-.a-z0-9]{0,61}[a-z0-9])?"))
 _LISTS = {"isolation": Step.ISOLATION, "power_management": Step.POWER_MANAGEMENT, "recovery": Step.RECOVERY}
 Parameters = tuple[tuple[str, str], ...]
+HOST, JOB = "host", "job"
 
 
 @frozen
@@ -62,8 +67,18 @@ class ClusterConfig:
     kdump: bool = False
     kdump_seconds: float = 0.0
     """Power management waits so long for the dump of a kernel that has crashed."""
-    executor: str = "host"
+    executor: str = HOST
     """Where fence agents run: beside the leader, or in Jobs."""
+    agent_image: str = ""
+    """The image of those Jobs."""
+    drain_seconds: float = 120.0
+    """A drain ends after that."""
+    max_non_responsive: str = "40%"
+    """While more Nodes than this are not Ready, or have reached a threshold, no flow begins."""
+    deletions_per_second: float = math.inf
+    """No more pods are freed in a second, whatever the leader's own setting allows."""
+    storage_probe: tuple[str, int] | None = None
+    """The address and the port of the storage; no flow begins while it does not answer."""
 
 
 Content = Union[FenceConfig, Parameters, ClusterConfig]
@@ -115,6 +130,11 @@ class ConfigMapsSeen:
     of_nodes: Mapping[str, FenceConfig | Unreadable] = field(default_factory=dict)
     templates: Mapping[str, Parameters | Unreadable] = field(default_factory=dict)
     cluster: ClusterConfig | Unreadable = ClusterConfig()
+
+    @property
+    def numbers(self) -> ClusterConfig:
+        """Those of the cluster; the default ones if nobody can read them."""
+        return ClusterConfig() if isinstance(self.cluster, Unreadable) else self.cluster
 
     def of_node(self, node: str) -> FenceConfig | Unreadable:
         return self.of_nodes.get(node, DEFAULT_CONFIG)
@@ -182,6 +202,11 @@ CLUSTER_KEYS = (
     "kdump",
     "kdump_timeout",
     "executor",
+    "agent_image",
+    "drain_timeout",
+    "max_non_responsive",
+    "pods_per_second",
+    "storage_probe",
 )
 
 
@@ -206,6 +231,9 @@ def _cluster(properties: dict[str, str]) -> ClusterConfig:
             raise Refused(f"{key} is {text[:40]!r}, not one of {', '.join(allowed)}")
         return text
 
+    executor, image = word("executor", HOST, HOST, JOB), properties.get("agent_image", "")
+    if executor == JOB and not image:
+        raise Refused("executor=job needs agent_image=, an image that has the fence agents and a shell")
     return ClusterConfig(
         grace_seconds=seconds("grace_timeout", default.grace_seconds),
         boot_seconds=seconds("boot_timeout", default.boot_seconds),
@@ -214,5 +242,36 @@ def _cluster(properties: dict[str, str]) -> ClusterConfig:
         max_at_once=number("max_at_once", default.max_at_once, 1, 1000),
         kdump=word("kdump", "false", "true", "false") == "true",
         kdump_seconds=seconds("kdump_timeout", default.kdump_seconds),
-        executor=word("executor", "host", "host", "job"),
+        executor=executor,
+        agent_image=image,
+        drain_seconds=seconds("drain_timeout", default.drain_seconds),
+        max_non_responsive=_share(properties.get("max_non_responsive", default.max_non_responsive)),
+        deletions_per_second=_pace(properties.get("pods_per_second", "")),
+        storage_probe=_probe(properties.get("storage_probe", "")),
     )
+
+
+def _share(text: str) -> str:
+    number = text[:-1] if text.endswith("%") else text
+    if not number.isdecimal() or int(number[:9]) > (100 if text.endswith("%") else MOST_NODES):
+        raise Refused(f"max_non_responsive is {text[:40]!r}, not a share of all nodes like 40%, or a number of them")
+    return text
+
+
+def _pace(text: str) -> float:
+    if not text:
+        return math.inf
+    if not _PACE.fullmatch(text) or not float(text):
+        raise Refused(f"pods_per_second is {text[:40]!r}, not a number above 0, like 5 or 0.5")
+    return float(text)
+
+
+def _probe(text: str) -> tuple[str, int] | None:
+    """An IPv6 address is in brackets. A name is refused: a look-up has no deadline."""
+    if not text:
+        return None
+    address, _, port = text.rpartition(":")
+    bare = address[1:-1] if address.startswith("[") and address.endswith("]") else address
+    if not is_address(bare) or (":" in bare and bare == address) or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise Refused(f"storage_probe is {text[:80]!r}, not ADDRESS:PORT, like 192.0.2.50:3260")
+    return bare, int(port)

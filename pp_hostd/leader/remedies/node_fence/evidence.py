@@ -13,6 +13,7 @@ from pp_hostd.leader.plan.view import View
 from pp_hostd.leader.remedies.node_fence.configuration import Fences
 from pp_hostd.leader.remedies.node_fence.fence import NodeFence
 from pp_hostd.leader.remedies.node_fence.memory import FenceMemory, Proof
+from pp_hostd.leader.remedies.node_fence.seen import FencesSeen
 from pp_hostd.leader.remedies.node_fence.steps import EndFreeing, LookAtNode, NoteBoot
 from pp_hostd.leader.steps.nodes import Cordon, MarkFreeing
 from pp_hostd.leader.steps.workloads import Freeing, FreeWorkloads
@@ -59,11 +60,12 @@ def freed(view: View, seen: NodeSeen, fence: NodeFence, proof: Proof) -> NextAct
             return _look(view, part, "checking once more before anything is freed")
         mark = MarkFreeing(node.name, node.uid, node.resource_version, progress.id, out_of_service=False)
         return view.does(Stage.FREEING, mark, f"{proof.sentence}; freeing its workloads")
+    per_second = view.observed.part(FencesSeen).config_maps.numbers.deletions_per_second
     left = "" if view.memory.left is None else f" ({view.memory.left} are left)"
     if is_dead:
-        step = FreeWorkloads(view.name, Freeing.SPARING, progress.boot)
+        step = FreeWorkloads(view.name, Freeing.SPARING, progress.boot, per_second=per_second)
         return view.does(Stage.FREEING, step, f"freeing its workloads{left}")
-    step = FreeWorkloads(view.name, Freeing.STORAGE, progress.boot, proof.storage)
+    step = FreeWorkloads(view.name, Freeing.STORAGE, progress.boot, proof.storage, per_second)
     return view.does(Stage.FREEING, step, f"freeing the workloads on {', '.join(proof.storage)}{left}")
 
 

@@ -64,6 +64,17 @@ class JobFound:
 
 
 @frozen
+class Drained:
+    """A pass of a drain: so many pods are left, and the last refusal of an eviction; empty if there was none."""
+
+    node: str
+    run: RunKey
+    at: float
+    left: int
+    refused: str
+
+
+@frozen
 class Looked:
     """Linearizable reads of the Node and of its kubelet's Lease, which began at `began_at`. None: no Node. `renewed`
     changes with each sign of life of the host; it is compared, never read."""
@@ -86,6 +97,15 @@ class Surveyed:
 
 
 @frozen
+class Probed:
+    """Whether the storage has answered this leader."""
+
+    node: str
+    at: float
+    answers: bool
+
+
+@frozen
 class FenceMemory:
     """`status` names the present status of the flow, which began at `since_at`. `ended` are the outcomes of this
     status' methods, `jobs` those that run. The host's last sign of life is `renewed` since `renewed_at`, by the last
@@ -93,6 +113,10 @@ class FenceMemory:
 
     status: tuple[object, ...] = ()
     since_at: float = 0.0
+    run: tuple[int, int] = (0, 0)
+    """The number of the present method of the status, and that of its attempt."""
+    run_at: float = 0.0
+    """This leader has had it run since then."""
     ended: Mapping[RunKey, MethodEnded] = field(default_factory=dict)
     jobs: Mapping[RunKey, JobFound] = field(default_factory=dict)
     renewed: str | None = None
@@ -102,6 +126,8 @@ class FenceMemory:
     looked_at: float = -math.inf
     looked: NodeSeen | None = None
     survey: Surveyed | None = None
+    drained: Drained | None = None
+    probed: Probed | None = None
 
 
 def after_look(memory: FenceMemory, fence: NodeFence, now: float, wallclock_seconds: float) -> FenceMemory:
@@ -109,6 +135,9 @@ def after_look(memory: FenceMemory, fence: NodeFence, now: float, wallclock_seco
     leader began it."""
     progress = fence.progress
     status = fence.uid, progress.id, progress.restarts, progress.step, progress.status
+    run = (len(progress.methods), progress.methods[-1].tried) if progress.methods else (0, 0)
+    if memory.run != run or memory.status != status:
+        memory = replace(memory, run=run, run_at=now)
     if memory.status == status:
         return memory
     age_seconds = 0.0 if memory.status else max(0.0, wallclock_seconds - progress.started_wallclock)
@@ -128,6 +157,10 @@ def after_news(memory: NodeMemory, news: list[StepNews]) -> NodeMemory:
             part = replace(part, jobs={**part.jobs, each.run: each})
         elif isinstance(each, Surveyed):
             part = replace(part, survey=each)
+        elif isinstance(each, Drained):
+            part = replace(part, drained=each)
+        elif isinstance(each, Probed):
+            part = replace(part, probed=each)
         elif isinstance(each, Looked):
             part = _looked(part, each)
     return memory if part is found else memory.with_part(part)

@@ -13,10 +13,12 @@ from typing import Union
 
 from pp_hostd.frozen import frozen
 from pp_hostd.leader.remedies.node_fence.config_maps import (
+    CLUSTER,
     MARK_SCHEDULABLE,
     MARK_UNSCHEDULABLE,
     RESTART_INSTANCE,
     TEMPLATE,
+    ClusterConfig,
     ConfigMapsSeen,
     FenceConfig,
     Parameters,
@@ -51,6 +53,11 @@ class BuiltIn(enum.Enum):
     POWER_CYCLE = "power-cycle"
     POISON_PILL = "poison-pill"
     CLEAN_PODS = "clean-pods"
+    TAINT = "taint"
+    """Cordons, and has Kubernetes evict the pods that tolerate no such taint."""
+    DRAIN = "drain"
+    KDUMP = "kdump"
+    """Waits for a kernel that saves its dump."""
     CONFIRM = "confirm"
     """Waits until a person confirms that the host is dead."""
 
@@ -80,7 +87,7 @@ class AgentMethod:
 
 @frozen
 class JobMethod:
-    """A remedy that runs as a Job."""
+    """A remedy that runs as a Job, or a fence agent's action that does."""
 
     name: str
     config: RemedyConfig
@@ -145,6 +152,9 @@ def _methods(
             found.append(JobMethod(name, jobs[name]))
         else:
             found.append(_built_in(name))
+    cluster = config_maps.cluster
+    if BuiltInMethod(BuiltIn.KDUMP) in found and isinstance(cluster, ClusterConfig) and not cluster.kdump:
+        raise Refused(f"method {BuiltIn.KDUMP.value} needs kdump=true in ConfigMap {CLUSTER}")
     return tuple(found)
 
 

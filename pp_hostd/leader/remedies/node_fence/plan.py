@@ -10,8 +10,9 @@ from dataclasses import replace
 
 from pp_hostd.leader.facts.nodes import READY
 from pp_hostd.leader.node_memory import NextAction, Stage
-from pp_hostd.leader.plan.valves import Valves, handed_over, paused
+from pp_hostd.leader.plan.valves import Valves, handed_over, most_of, paused
 from pp_hostd.leader.plan.view import View
+from pp_hostd.leader.remedies.node_fence.agent_jobs import by_executor
 from pp_hostd.leader.remedies.node_fence.automaton import Move, Situation, Wait, Work, next_move
 from pp_hostd.leader.remedies.node_fence.configuration import ConfigurationsSeen, Fences, RemedyRules, Threshold
 from pp_hostd.leader.remedies.node_fence.delegation import OTHER_REMEDIES
@@ -23,7 +24,7 @@ from pp_hostd.leader.remedies.node_fence.methods import methods_of
 from pp_hostd.leader.remedies.node_fence.running import next_of_method
 from pp_hostd.leader.remedies.node_fence.seen import DumpsSeen, FencesSeen
 from pp_hostd.leader.remedies.node_fence.steps import BeginFence, DeleteFence, LookAtNode, NoteBoot, WriteFence
-from pp_hostd.leader.remedies.node_fence.survey import surveyed
+from pp_hostd.leader.remedies.node_fence.survey import probed, surveyed
 from pp_hostd.leader.steps.nodes import Uncordon
 from pp_hostd.model.observed import NodeSeen, Observed
 from pp_hostd.model.record import Unreadable
@@ -46,6 +47,7 @@ def fenced(view: View, valves: Valves) -> NextAction | None:
     rules, cause = _threshold(view.observed, fence)
     provider = every.providers.get(view.name, "")
     methods = methods_of(fence.progress.step, view.name, provider, every.config_maps, rules, cause)
+    methods = methods if isinstance(methods, Unreadable) else by_executor(methods, config)
     if isinstance(methods, Unreadable):
         return view.refuses(f"{methods}. Correct it; nothing is done until then")
     flow = Flow(view, seen, fence, config, rules, cause, methods)
@@ -189,7 +191,7 @@ def _told(flow: Flow, sentence: str) -> str:
 def _begun(flow: Flow, move: Progress, valves: Valves) -> NextAction:
     """Rules 13 to 16: a flow begins only where a remediation may."""
     view, others = flow.view, _others(flow)
-    held = None if flow.fence.progress.restarts else valves.held(view)
+    held = None if flow.fence.progress.restarts else valves.held(view) or _storm(flow)
     if held is not None:
         return held
     if len(others) + valves.beginning >= flow.config.max_at_once and not flow.fence.progress.restarts:
@@ -202,7 +204,7 @@ def _begun(flow: Flow, move: Progress, valves: Valves) -> NextAction:
         return view.refuses("its kubelet reports no boot (status.nodeInfo.bootID), by which another one could be told")
     if flow.part.renewed is None:
         return view.does(Stage.FENCING, LookAtNode(view.name), "looking at its kubelet before anything is done")
-    around = surveyed(flow)
+    around = probed(flow) or surveyed(flow)
     if around is not None:
         return around
     counted = None if _is_counted(flow) else valves.allowance.next_write(view, Stage.FENCING)
@@ -213,6 +215,16 @@ def _begun(flow: Flow, move: Progress, valves: Valves) -> NextAction:
     move = replace(move, id=number, boot=flow.seen.node.boot, reason=reason)
     step = BeginFence(WriteFence(flow.fence, move, flow.seen.node.uid))
     return view.does(Stage.FENCING, step, _told(flow, "isolation begins"))
+
+
+def _storm(flow: Flow) -> NextAction | None:
+    """Waits while more nodes do not respond than fence-cluster-config allows; None if no more do."""
+    observed, share = flow.view.observed, flow.config.max_non_responsive
+    silent, most = len(observed.not_ready), most_of(share, len(observed.nodes), 1)
+    if silent <= most:
+        return None
+    told = f"{silent} of {len(observed.nodes)} nodes do not respond, and max_non_responsive is {share}: none is fenced"
+    return flow.view.waits(Stage.HELD, told)
 
 
 def _is_counted(flow: Flow) -> bool:

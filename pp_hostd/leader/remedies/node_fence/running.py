@@ -10,16 +10,19 @@ from dataclasses import replace
 from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.remedies.node_fence.configuration import Fences
 from pp_hostd.leader.remedies.node_fence.delegation import delegated
+from pp_hostd.leader.remedies.node_fence.draining import DrainPods
 from pp_hostd.leader.remedies.node_fence.evidence import contradiction, freed
 from pp_hostd.leader.remedies.node_fence.fence import FENCED, MOST_JOBS, MethodRun, Outcome, Step
 from pp_hostd.leader.remedies.node_fence.flow import Flow, still_runs
 from pp_hostd.leader.remedies.node_fence.memory import MethodEnded, Proof, RunKey
 from pp_hostd.leader.remedies.node_fence.methods import ON, AgentMethod, BuiltIn, BuiltInMethod, JobMethod, Method
 from pp_hostd.leader.remedies.node_fence.steps import KeepUnschedulable, LookAtNode, RunAgent, RunJob
-from pp_hostd.leader.steps.nodes import Uncordon
+from pp_hostd.leader.steps.nodes import Cordon, Uncordon
 from pp_hostd.leader.steps.port import LeaderStep
 from pp_hostd.model.condemnation import Confirmation
 
+PASS_SECONDS = 5.0
+"""Between two passes of a drain."""
 JOB_SECONDS = 2.0
 """Between two looks at a Job."""
 
@@ -54,6 +57,9 @@ def _run(flow: Flow, method: Method, running: MethodRun, key: RunKey) -> NextAct
         unsafe = _unfencing(flow, method)
         return view.waits(Stage.HELD, unsafe) if unsafe else view.does(Stage.FENCING, RunAgent(key, method), told)
     if isinstance(method, JobMethod):
+        unsafe = _unfencing(flow, method)
+        if unsafe:
+            return view.waits(Stage.HELD, unsafe)
         found = flow.part.jobs.get(key)
         if found is not None and not running.job:
             noted = replace(running, job=found.job)
@@ -63,10 +69,10 @@ def _run(flow: Flow, method: Method, running: MethodRun, key: RunKey) -> NextAct
         if found is not None and view.now < found.at + JOB_SECONDS:
             return view.waits(Stage.FENCING, f"{told}: Job {found.job} runs", found.at + JOB_SECONDS)
         return view.does(Stage.FENCING, RunJob(key, method, flow.fence, bool(running.job)), told)
-    return _built_in(flow, method, running, told)
+    return _built_in(flow, method, running, key, told)
 
 
-def _unfencing(flow: Flow, method: AgentMethod) -> str:
+def _unfencing(flow: Flow, method: AgentMethod | JobMethod) -> str:
     """Why storage must not be given back yet; empty if it may, or if this method gives none back. A kubelet may have
     lost its pods' objects, and not their processes: only another boot ends those for certain."""
     if method.action != ON or method.fences is Fences.POWER or not still_runs(flow.seen):
@@ -75,17 +81,29 @@ def _unfencing(flow: Flow, method: AgentMethod) -> str:
     return f"{method.name} gives storage back, and {runs}: it has to boot again first"
 
 
-def _built_in(flow: Flow, method: BuiltInMethod, running: MethodRun, told: str) -> NextAction:
+def _mark(flow: Flow, what: BuiltIn) -> LeaderStep | None:
+    """The write by which the Node gets or loses marks; None if it has none to get or lose by this method."""
+    seen, node, number = flow.seen, flow.seen.node, flow.fence.progress.id
+    if what is BuiltIn.MARK_UNSCHEDULABLE and not node.unschedulable:
+        return KeepUnschedulable(node.name, node.uid, number)
+    if what is BuiltIn.TAINT and not (node.tainted and node.unschedulable):
+        return Cordon(node.name, node.uid, node.resource_version, number)
+    return Uncordon(node.name, node.uid) if what is BuiltIn.MARK_SCHEDULABLE and seen.marked else None
+
+
+def _built_in(flow: Flow, method: BuiltInMethod, running: MethodRun, key: RunKey, told: str) -> NextAction:
     view, seen, what = flow.view, flow.seen, method.built_in
-    step: LeaderStep | None = None
-    if what is BuiltIn.MARK_UNSCHEDULABLE and not seen.node.unschedulable:
-        step = KeepUnschedulable(view.name, seen.node.uid, flow.fence.progress.id)
-    elif what is BuiltIn.MARK_SCHEDULABLE and seen.marked:
-        step = Uncordon(view.name, seen.node.uid)
+    step = _mark(flow, what)
     if step is not None:
         return view.does(Stage.FENCING, step, told)
     if what is BuiltIn.CONFIRM:
         return _confirmed(flow, running, told)
+    if what is BuiltIn.DRAIN:
+        return _drained(flow, running, key, told)
+    if what is BuiltIn.KDUMP:
+        due_at = flow.part.run_at + flow.config.kdump_seconds
+        waits = f"{told}: waits for its kernel's dump"
+        return view.waits(Stage.FENCING, waits, due_at) if view.now < due_at else _ended(flow, running, "")
     if what is BuiltIn.CLEAN_PODS:
         return _ended(
             flow, running, "" if still_runs(seen) else "nothing proves that the host is dead, so nothing is freed"
@@ -99,6 +117,21 @@ def _built_in(flow: Flow, method: BuiltInMethod, running: MethodRun, told: str) 
             return flow.writes(replace(flow.fence.progress, methods=methods), told)
         return _ended(flow, running, outcome)
     return _ended(flow, running, "")
+
+
+def _drained(flow: Flow, running: MethodRun, key: RunKey, told: str) -> NextAction:
+    """Passes, until no pod is left or the time is over. A pod whose kubelet does not end it counts as evicted: power
+    management ends it. One that a disruption budget protects does not."""
+    view, last = flow.view, flow.part.drained
+    last = last if last is not None and last.run == key else None
+    over_at = flow.part.run_at + flow.config.drain_seconds
+    if last is None and view.now >= over_at + PASS_SECONDS:
+        return _ended(flow, running, f"its pods could not be read, or evicted: {view.memory.trouble}")
+    if last is not None and (not last.left or view.now >= over_at):
+        return _ended(flow, running, f"{last.left} pods are left: {last.refused}" if last.refused else "")
+    if last is not None and view.now < last.at + PASS_SECONDS:
+        return view.waits(Stage.FENCING, f"{told}: {last.left} pods are left", min(over_at, last.at + PASS_SECONDS))
+    return view.does(Stage.FENCING, DrainPods(view.name, key), told)
 
 
 def _confirmed(flow: Flow, running: MethodRun, told: str) -> NextAction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import binascii
 import hashlib
 import json
 from functools import partial
@@ -12,12 +13,20 @@ from pp_hostd.kube.outcome import ApiError, written_by
 from pp_hostd.kube.resources import JOBS, KUBELET_LEASES, LEASES, NODE_FENCES, NODES, SECRETS
 from pp_hostd.leader.remedies.node_fence.configuration import Fences
 from pp_hostd.leader.remedies.node_fence.fence import FENCE, NodeFence, Progress, rendered
-from pp_hostd.leader.remedies.node_fence.memory import JobFound, Looked, MethodEnded, Proof, RunKey, Surveyed
+from pp_hostd.leader.remedies.node_fence.memory import JobFound, Looked, MethodEnded, Probed, Proof, RunKey, Surveyed
 from pp_hostd.leader.remedies.node_fence.methods import OFF, ON, STATUS, AgentMethod, JobMethod
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.leader.steps.nodes import change_node
-from pp_hostd.leader.steps.port import Noticed, OnlyReads, Port, Unwritten, conditional, if_there
-from pp_hostd.model.keys import AGENT, CORDONED, FENCED_BOOT, FREEING, NAMESPACE
+from pp_hostd.leader.steps.port import NODE, Noticed, OnlyReads, Port, Unwritten, conditional, if_there
+from pp_hostd.model.keys import (
+    AGENT,
+    CORDONED,
+    FENCED_BOOT,
+    FREEING,
+    NAMESPACE,
+    REMEDIATION_PODNAME,
+    REMEDIATION_TIMESTAMP,
+)
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.observed import parse_node_seen
 from pp_hostd.model.record import Unreadable
@@ -75,11 +84,13 @@ class BeginFence:
 
 @frozen
 class DeleteFence:
-    """The flow is over, or never began."""
+    """The flow is over, or never began. The Node says no more that a Job is about it."""
 
     fence: NodeFence
 
     async def run(self, port: Port) -> str:
+        if self.fence.progress.jobs:
+            await _annotate(port, self.fence.node, None)
         fence, version = self.fence, self.fence.resource_version
         return await port.write(
             lambda: port.api.delete(NODE_FENCES, fence.name, uid=fence.uid, resource_version=version),
@@ -122,6 +133,18 @@ class LookAround(OnlyReads):
         answered = sum(each is not None for each in theirs)
         reached = 0 if self.host is None else sum(each is True for each in theirs)
         port.tell(Surveyed(port.key, port.clock(), len(self.others), answered, reached))
+        return ""
+
+
+@frozen
+class ProbeStorage(OnlyReads):
+    """Try whether the storage takes a connection."""
+
+    address: str
+    tcp_port: int
+
+    async def run(self, port: Port) -> str:
+        port.tell(Probed(port.key, port.clock(), await port.connects(self.address, self.tcp_port)))
         return ""
 
 
@@ -191,11 +214,9 @@ async def _secrets(port: Port, method: AgentMethod) -> dict[str, str]:
 
 def decoded(value: str, what: str) -> str:
     """A Secret's value. The sentence of a refusal shows nothing of it."""
-    from binascii import Error, a2b_base64
-
     try:
-        return a2b_base64(value.encode()).decode().rstrip("\n")
-    except (Error, ValueError):
+        return binascii.a2b_base64(value.encode()).decode().rstrip("\n")
+    except ValueError:
         raise Unwritten(Written.NOT_DONE, f"{what} holds something that is no text") from None
 
 
@@ -221,6 +242,7 @@ class RunJob:
             return self._ends(port, f"Job {NAMESPACE}/{name} was deleted before it had ended")
         if found is None:
             body = job_of(name, self.method, self.fence)
+            await _annotate(port, self.fence.node, name)
             try:
                 found = await port.send(lambda: port.api.create(JOBS, body, namespace=NAMESPACE))
             except ApiError as error:
@@ -235,7 +257,7 @@ class RunJob:
             return ""
         method = self.method
         proof = None
-        if method.fences is not Fences.NONE:
+        if method.fences is not Fences.NONE and method.action in ("", OFF):
             told = f"Job {NAMESPACE}/{name} is complete, and its remedy fences {method.fences.value}"
             proof = Proof(method.fences, port.clock(), told, method.storage)
         return self._ends(port, "", proof)
@@ -245,14 +267,29 @@ class RunJob:
         return ""
 
 
+async def _annotate(port: Port, node: str, job: str | None) -> None:
+    """Have the Node say which Job is about it, and since when; None: no more."""
+    found = await if_there(port.api.get(NODES, node))
+    if found is None:
+        return
+    since = None if job is None else render_moment(port.wallclock())
+    marks = {REMEDIATION_TIMESTAMP: since, REMEDIATION_PODNAME: job}
+    version, uid = found["metadata"]["resourceVersion"], found["metadata"]["uid"]
+    patch = conditional({"metadata": {"annotations": marks}}, uid, version)
+    await port.write(lambda: port.api.patch(NODES, node, patch), NODE, node, version)
+
+
 def _holds(condition: Json) -> bool:
     return condition.get("status") == "True"
 
 
 def job_of(name: str, method: JobMethod, fence: NodeFence) -> Json:
-    """The Job: once, with a deadline, and never on the very node that it is about."""
+    """The Job: once, with a deadline, and never on the very node that it is about. Its pod has the deadline, too, since
+    a kubelet that is cut off keeps that one alone."""
     template: Json = json.loads(method.config.pod)
-    spec: Json = {"restartPolicy": "Never", "serviceAccountName": SERVICE_ACCOUNT, **(template.get("spec") or {})}
+    seconds = int(method.config.timeout_seconds)
+    own = {"restartPolicy": "Never", "serviceAccountName": SERVICE_ACCOUNT, "activeDeadlineSeconds": seconds}
+    spec: Json = {**own, **(template.get("spec") or {})}
     elsewhere = {"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": [fence.node]}]}
     affinity = spec.setdefault("affinity", {}).setdefault("nodeAffinity", {})
     required = affinity.setdefault("requiredDuringSchedulingIgnoredDuringExecution", {})
@@ -270,7 +307,7 @@ def job_of(name: str, method: JobMethod, fence: NodeFence) -> Json:
         "metadata": {"name": name, "labels": labels, "ownerReferences": [owner]},
         "spec": {
             "backoffLimit": 0,
-            "activeDeadlineSeconds": int(method.config.timeout_seconds),
+            "activeDeadlineSeconds": seconds,
             "template": {"metadata": {**(template.get("metadata") or {})}, "spec": spec},
         },
     }

@@ -10,7 +10,7 @@ from pp_hostd.leader.facts.nodes import READY
 from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.remedies.node_fence.configuration import ConfigurationsSeen
 from pp_hostd.leader.remedies.node_fence.flow import Flow
-from pp_hostd.leader.remedies.node_fence.steps import LookAround
+from pp_hostd.leader.remedies.node_fence.steps import LookAround, ProbeStorage
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Electorate, Member
 
@@ -37,6 +37,18 @@ def surveyed(flow: Flow) -> NextAction | None:
         told = f"{found.reached} agents reach its host, though its Node is Unknown: the host is up, and is not fenced"
         return view.waits(Stage.HELD, told, due_at)
     return None
+
+
+def probed(flow: Flow) -> NextAction | None:
+    """The look whether the storage answers, or that it does not; None if it does, or if nobody wants to know."""
+    view, address, last = flow.view, flow.config.storage_probe, flow.part.probed
+    if address is None:
+        return None
+    where = f"the storage at {address[0]}, port {address[1]}"
+    if last is None or view.now >= last.at + AGAIN_SECONDS:
+        return view.does(Stage.HELD, ProbeStorage(*address), f"trying {where}")
+    told = f"{where} does not answer this leader: the trouble is rather there, and no node is fenced for it"
+    return None if last.answers else view.waits(Stage.HELD, told, last.at + AGAIN_SECONDS)
 
 
 def _members(flow: Flow) -> tuple[Member | None, tuple[Member, ...]]:

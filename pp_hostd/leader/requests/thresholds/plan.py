@@ -34,8 +34,6 @@ from pp_hostd.model.promise import Withdrawn
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.settings import Settings
 
-MOST_MATCHING = "40%"
-"""While more of all Nodes have reached a threshold, no flow begins: the trouble is rather that of something else."""
 LOOK_AGAIN_SECONDS = 30.0
 """Between two attempts to create the same NodeFence, while no watch shows one."""
 STATUS_SECONDS = 5.0
@@ -78,7 +76,7 @@ def thresholds(
         of_key = term.memories.get(key, NodeMemory())
         return View(settings, observed, electorates, term, of_key, node, _machine_of(node, observed), now)
 
-    storm = told_storm(known.judgement, seen)
+    storm = told_storm(known.judgement, observed)
     for node in () if storm else known.judgement.matching:
         key = f"{FENCE.called} for {node}"
         step = _fence(view_of(key, node), seen, known.judgement)
@@ -113,14 +111,15 @@ def remembered(
     return ThresholdMemory(judgement, rules, ages.seen, seen.changes, judgement.due_at)
 
 
-def told_storm(judgement: Judgement, seen: ConfigurationsSeen) -> str:
-    """Why nobody is fenced now, if too many Nodes have reached a threshold at once; empty if not."""
-    count, most = len(judgement.matching), most_of(MOST_MATCHING, len(seen.nodes), 1)
+def told_storm(judgement: Judgement, observed: Observed) -> str:
+    """Why nobody is fenced now, if too many Nodes have reached a threshold at once: then the trouble is rather that of
+    something else. Empty if not."""
+    share = observed.part(FencesSeen).config_maps.numbers.max_non_responsive
+    nodes = len(observed.part(ConfigurationsSeen).nodes)
+    count, most = len(judgement.matching), most_of(share, nodes, 1)
     if count <= most:
         return ""
-    return (
-        f"{count} of {len(seen.nodes)} Nodes have reached a threshold, and at most {most} may at once: no flow begins"
-    )
+    return f"{count} of {nodes} Nodes have reached a threshold, and at most {most} may at once: no flow begins"
 
 
 def _fence(view: View, seen: ConfigurationsSeen, judgement: Judgement) -> CreateFence | None:

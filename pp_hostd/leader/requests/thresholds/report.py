@@ -29,7 +29,7 @@ def sentences(observed: Observed, node: str, at: datetime) -> list[str]:
         return [*said, *(["No NodeRemedyConfiguration selects it."] if every else [])]
     opinion, key = judgement.known[node][2], seen.configurations[selecting[0]].key
     if opinion.reached is not None:
-        held = told_storm(judgement, seen) or why_not(_view(observed, node), seen, selecting)
+        held = told_storm(judgement, observed) or why_not(_view(observed, node), seen, selecting)
         if held:
             return [*said, f"{key} does not have it fenced, though it has had {opinion.reached}: {held}."]
         return [*said, f"{key} has it fenced (NodeFence {fence_name(node)}): it has had {opinion.reached}."]
