@@ -26,6 +26,9 @@ from pp_hostd.model.record import NAME, OPAQUE, Fields, Unreadable, read
 MAX_FAULTY = 100
 """So many objects of a kind are reported at most."""
 
+AGAIN_SECONDS = 15.0
+"""The leader notices a kind of our own within this time, once `pp-leader install` has defined it."""
+
 Found = TypeVar("Found")
 
 

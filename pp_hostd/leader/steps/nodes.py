@@ -10,6 +10,7 @@ from pp_hostd.frozen import frozen
 from pp_hostd.kube.resources import CONFIG_MAPS, NODES
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.leader.steps.port import CONFIG_MAP, NODE, Port, Unwritten, conditional, if_there
+from pp_hostd.leader.steps.status import turned_at
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.keys import (
     CONDEMNATION_ID,
@@ -109,14 +110,13 @@ def with_condition(node: Json, condition: Condition, now: datetime) -> Json:
     if before is not None and condition == Condition.of(before):
         return {}
     moment = render_moment(now)
-    stays = before is not None and before.get("status") == condition.status
     body = {
         "type": condition.type,
         "status": condition.status,
         "reason": condition.reason,
         "message": condition.message,
         "lastHeartbeatTime": moment,
-        "lastTransitionTime": (before or {}).get("lastTransitionTime") or moment if stays else moment,
+        "lastTransitionTime": turned_at(before or {}, condition.status, moment),
     }
     if before is None:
         return {"status": {"conditions": [*present, body]}}

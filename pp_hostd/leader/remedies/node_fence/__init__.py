@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from pp_hostd.kube.resources import JOBS, NODE_FENCES, PODS, SECRETS, VOLUME_CLAIMS, VOLUMES, Resource
-from pp_hostd.leader.caches import Watch
+from pp_hostd.leader.caches import AGAIN_SECONDS, Watch
 from pp_hostd.leader.interfaces import READ, Reading, Remedy, rule, sub_rule
 from pp_hostd.leader.node_memory import NextAction, NodeMemory
 from pp_hostd.leader.plan.valves import Valves, begun
@@ -25,9 +25,6 @@ from pp_hostd.leader.steps.port import StepNews
 from pp_hostd.model.condemnation import NotRequested
 from pp_hostd.model.observed import Observed
 from pp_hostd.model.settings import Settings
-
-AGAIN_SECONDS = 15.0
-"""A definition that `install --flows node-fence` has just brought is noticed within this time."""
 
 
 class NodeFenceRemedy(Remedy):

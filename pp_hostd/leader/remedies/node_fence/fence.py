@@ -15,6 +15,7 @@ from pp_hostd.leader.caches import Cache
 from pp_hostd.leader.facts.nodes import wallclock_of
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.leader.steps.port import Kind
+from pp_hostd.leader.steps.status import rendered_conditions
 from pp_hostd.model.record import MAX_COUNT, NAME, OPAQUE, Fields, Refused, Unreadable, read
 
 FENCE = Kind(NODE_FENCES.kind)
@@ -241,15 +242,7 @@ def _number(fields: Fields, key: str) -> int:
 
 
 def rendered(progress: Progress, stored: Json, moment: str, started: str) -> Json:
-    """The merge patch. `moment` is now, `started` when this status of the step began. A condition whose status stays
-    has become so when it did."""
-    before = {each.get("type"): each for each in stored.get("conditions") or ()}
-    conditions = []
-    for of_type, value, reason, message in progress.conditions:
-        last = before.get(of_type) or {}
-        since = last.get("lastTransitionTime") if last.get("status") == value else None
-        found = {"type": of_type, "status": value, "reason": reason, "message": message}
-        conditions.append({**found, "lastTransitionTime": since or moment})
+    """The merge patch. `moment` is now, `started` when this status of the step began."""
     return {
         "step": progress.step.value,
         "status": progress.status.value,
@@ -262,7 +255,7 @@ def rendered(progress: Progress, stored: Json, moment: str, started: str) -> Jso
         "methods": [_rendered_method(each) for each in progress.methods],
         "jobs": list(progress.jobs),
         "cleaned": progress.cleaned,
-        "conditions": conditions,
+        "conditions": rendered_conditions(progress.conditions, stored.get("conditions"), moment),
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from pp_hostd.kube.resources import NODE_HEALTH_CHECKS, POISON_PILL_REMEDIATIONS, Resource, template_of
-from pp_hostd.leader.caches import Watch
+from pp_hostd.leader.caches import AGAIN_SECONDS, Watch
 from pp_hostd.leader.facts.nodes import NodeFactsCache
 from pp_hostd.leader.interfaces import READ, Reading, Remedy, Requester, rule, sub_rule
 from pp_hostd.leader.node_memory import NextAction, NodeMemory, Term
@@ -19,9 +19,6 @@ from pp_hostd.model.leader_status import LeaderStatus
 from pp_hostd.model.machine_details import Claim
 from pp_hostd.model.observed import Observed
 from pp_hostd.model.settings import Settings
-
-AGAIN_SECONDS = 15.0
-"""A definition that `install --health-check` has just brought is noticed within this time."""
 
 
 class HealthChecks(Requester):

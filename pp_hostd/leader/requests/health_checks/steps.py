@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.outcome import ApiError, is_missing
 from pp_hostd.kube.resources import NODE_HEALTH_CHECKS, NODES
 from pp_hostd.leader.requests.health_checks.check import HEALTH_CHECK, HealthCheck, Status, TemplateReference
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.leader.steps.machines import AskFor, change_machine
-from pp_hostd.leader.steps.port import Noticed, Port, Unwritten, conditional, if_there
+from pp_hostd.leader.steps.port import Noticed, Port, Unwritten, if_there
+from pp_hostd.leader.steps.status import rendered_conditions, write_status
 from pp_hostd.model.condemnation import NotRequested, Requested, parse_condemnation
 from pp_hostd.model.keys import REQUESTED_BY
 from pp_hostd.model.machine_details import MachineDetails, parse_machine_details
-from pp_hostd.model.moment import render_moment
 from pp_hostd.model.step import Written
 
 CLONED_FROM = "cluster.x-k8s.io/cloned-from-"
@@ -136,15 +138,8 @@ class SetStatus:
     not_back: tuple[tuple[str, str, str], ...] = ()
 
     async def run(self, port: Port) -> str:
-        check, version = self.check, self.check.resource_version
-        found = await port.api.get(NODE_HEALTH_CHECKS, check.name)
-        patch = conditional(rendered(self.status, found, render_moment(port.wallclock())), check.uid, version)
-        told = await port.write(
-            lambda: port.api.patch(NODE_HEALTH_CHECKS, check.name, patch, subresource="status"),
-            HEALTH_CHECK,
-            check.name,
-            version,
-        )
+        check, patch = self.check, partial(rendered, self.status)
+        told = await write_status(port, NODE_HEALTH_CHECKS, HEALTH_CHECK, check, patch)
         for reason, sentence, warning in self.notices:
             noticed(port, check, reason, sentence, warning=warning)
             if reason == RESTRICTED:
@@ -184,14 +179,8 @@ def made_of(template: Json, step: MakeRemediation) -> Json:
 
 
 def rendered(status: Status, stored: Json, moment: str) -> Json:
-    """The merge patch. A condition whose status stays has become so when it did."""
-    before = {each.get("type"): each for each in (stored.get("status") or {}).get("conditions") or ()}
-    conditions = []
-    for of_type, value, reason, message in status.conditions:
-        last = before.get(of_type) or {}
-        since = last.get("lastTransitionTime") if last.get("status") == value else None
-        condition = {"type": of_type, "status": value, "reason": reason, "message": message}
-        conditions.append({**condition, "lastTransitionTime": since or moment})
+    """The merge patch."""
+    before = (stored.get("status") or {}).get("conditions")
     nodes = [{"name": name, "reason": reason, "message": message} for name, reason, message in status.unhealthy]
     return {
         "status": {
@@ -201,7 +190,7 @@ def rendered(status: Status, stored: Json, moment: str) -> Json:
             "remediationsAllowed": status.allowed,
             "unhealthyNodes": nodes,
             "remediated": list(status.made),
-            "conditions": conditions,
+            "conditions": rendered_conditions(status.conditions, before, moment),
         }
     }
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from pp_hostd.frozen import frozen
 from pp_hostd.leader.steps.api import Json
+from pp_hostd.leader.steps.status import turned_at
 from pp_hostd.model.record import Fields
 
 
@@ -132,8 +133,8 @@ def _rendered(wanted: Wanted, conditions: ConditionList, before: list[Json], mom
     if said is None:
         return None
     last = next((each for each in before if each.get("type") == wanted.type), {})
-    since = last.get("lastTransitionTime") if last.get("status") == wanted.status else None
-    rendered = {"type": wanted.type, "status": said[0], "lastTransitionTime": since or moment}
+    since = turned_at(last, wanted.status, moment)
+    rendered = {"type": wanted.type, "status": said[0], "lastTransitionTime": since}
     if not conditions.older:
         return {**rendered, "reason": said[1], "message": said[2]}
     severity = {} if said[0] == "True" else {"severity": wanted.severity}

@@ -17,6 +17,7 @@ from pp_hostd.leader.requests.remediation_objects.remediation import (
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.leader.steps.machines import change_machine
 from pp_hostd.leader.steps.port import Port, Unwritten, conditional
+from pp_hostd.leader.steps.status import turned_at
 from pp_hostd.model.machine_details import LISTS, OWNER_REMEDIATED, Remediated, said_by
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.step import Written
@@ -137,9 +138,8 @@ def _reworded(condition: Json, word: Remediated, sentence: str, now: datetime) -
     if word is Remediated.WITHDRAWN:
         return None
     status, _, reason = word.value.partition("/")
-    since = condition.get("lastTransitionTime") if condition.get("status") == status else None
-    moment = since or render_moment(now)
-    return {**condition, "status": status, "reason": reason, "message": sentence, "lastTransitionTime": moment}
+    since = turned_at(condition, status, render_moment(now))
+    return {**condition, "status": status, "reason": reason, "message": sentence, "lastTransitionTime": since}
 
 
 def _in_phase(step: SetPhase, now: datetime) -> Json:

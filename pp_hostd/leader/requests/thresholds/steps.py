@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.outcome import ApiError
 from pp_hostd.kube.resources import NODE_FENCES, NODE_REMEDY_CONFIGURATIONS, NODES
@@ -13,8 +15,8 @@ from pp_hostd.leader.remedies.node_fence.configuration import (
 )
 from pp_hostd.leader.remedies.node_fence.fence import Status, Step, fence_name
 from pp_hostd.leader.steps.api import Json
-from pp_hostd.leader.steps.port import Noticed, Port, conditional
-from pp_hostd.model.moment import render_moment
+from pp_hostd.leader.steps.port import Noticed, Port
+from pp_hostd.leader.steps.status import rendered_conditions, write_status
 
 THRESHOLD_REACHED = "ThresholdReached"
 """The Event of a NodeFence that a threshold has brought about."""
@@ -71,15 +73,8 @@ class SetStatus:
     overlapping: tuple[tuple[str, str, str], ...] = ()
 
     async def run(self, port: Port) -> str:
-        about, version = self.configuration, self.configuration.resource_version
-        found = await port.api.get(NODE_REMEDY_CONFIGURATIONS, about.name)
-        patch = conditional(rendered(self.status, found, render_moment(port.wallclock())), about.uid, version)
-        told = await port.write(
-            lambda: port.api.patch(NODE_REMEDY_CONFIGURATIONS, about.name, patch, subresource="status"),
-            CONFIGURATION,
-            about.name,
-            version,
-        )
+        about, patch = self.configuration, partial(rendered, self.status)
+        told = await write_status(port, NODE_REMEDY_CONFIGURATIONS, CONFIGURATION, about, patch)
         for reason, sentence, warning in self.notices:
             _noticed(port, about, reason, sentence, warning=warning)
         for name, uid, sentence in self.overlapping:
@@ -93,20 +88,14 @@ def _noticed(port: Port, about: Configuration, reason: str, sentence: str, *, wa
 
 
 def rendered(status: ConfigurationStatus, stored: Json, moment: str) -> Json:
-    """The merge patch. A condition whose status stays has become so when it did."""
-    before = {each.get("type"): each for each in (stored.get("status") or {}).get("conditions") or ()}
-    conditions = []
-    for of_type, value, reason, message in status.conditions:
-        last = before.get(of_type) or {}
-        since = last.get("lastTransitionTime") if last.get("status") == value else None
-        condition = {"type": of_type, "status": value, "reason": reason, "message": message}
-        conditions.append({**condition, "lastTransitionTime": since or moment})
+    """The merge patch."""
+    before = (stored.get("status") or {}).get("conditions")
     return {
         "status": {
             "observedGeneration": status.generation,
             "selectedNodes": status.selected,
             "matchingNodes": status.matching,
             "overlappingNodes": list(status.overlapping),
-            "conditions": conditions,
+            "conditions": rendered_conditions(status.conditions, before, moment),
         }
     }
