@@ -1,7 +1,7 @@
 """Words that a reader stumbles over, and commit messages that say too little: run by `make lint`.
 
-WORDS are searched in every text of the project, PROSE in Markdown pages only. Identifiers are not searched. Commits are
-checked from the one that added this file: a shallow clone knows fewer of them, an unpacked archive none.
+WORDS are searched in every text of the project, PROSE in Markdown pages only, HEADS in Python only. Identifiers are not
+searched. Commits are checked from the one that added this file: a shallow clone knows fewer, an unpacked archive none.
 """
 
 from __future__ import annotations
@@ -38,6 +38,11 @@ PROSE = {
     r"(?<!#\s)(?-i:What|Who|Whose|Whoever)(?!\s[^.|]*[?])": "begin with the actor, then the verb",
     "or nothing(?! to do)": "say what happens instead",
 }
+HEADS = {
+    r"(?:(?<=\"{3})|(?<!##\s)(?<=#\s))(?-i:What|Who|Whose|Whom|Whoever)(?!\s[^.\"]*[?])": "begin with the actor, then "
+    "the verb",
+}
+"""Of docstrings and comments."""
 
 BETWEEN = r"(?:\s|#|f?\")+"
 
@@ -55,7 +60,7 @@ def main() -> int:
 
 
 def faults_of_text(name: str, text: str) -> list[str]:
-    searched = {**WORDS, **PROSE} if name.endswith(".md") else WORDS
+    searched = {**WORDS, **{".md": PROSE, ".py": HEADS}.get(Path(name).suffix, {})}
     found = [(hit, plain) for words, plain in searched.items() for hit in pattern(words).finditer(text)]
     return [
         f"{name}:{text.count(chr(10), 0, hit.start()) + 1}: {' '.join(hit[0].split())!r}: write instead: {plain}"

@@ -1,4 +1,4 @@
-"""Whom a host probes, when, and whom it suspects: four misses in a row, and never because of its own trouble."""
+"""A host probes a few others, and suspects them after four misses in a row, never because of its own trouble."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def silenced(*silent: str, names: tuple[str, ...] = ABC, seconds: float = 30.0) 
     return probing
 
 
-# Whom.
+# Its targets.
 
 
 @examples
@@ -82,7 +82,7 @@ def test_a_host_more_changes_few_targets() -> None:
     assert sum(before[name] != after[name] for name in names) <= 2 * RINGS
 
 
-# When.
+# The pace.
 
 
 def test_one_target_after_the_other_is_probed_from_the_first_moment_on() -> None:
@@ -134,7 +134,7 @@ def test_a_failure_at_once_is_repeated_no_sooner_than_one_at_the_deadline() -> N
     assert suspects(probing) == ["a"]
 
 
-# Whom it suspects.
+# Its suspects.
 
 
 def test_a_silent_target_is_suspected_and_the_others_are_not() -> None:

@@ -1,4 +1,4 @@
-"""Who may have agents run, by user and control group."""
+"""The helper runs agents for a caller of the right user and control group alone."""
 
 from __future__ import annotations
 

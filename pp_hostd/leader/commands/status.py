@@ -51,7 +51,7 @@ class Leadership:
         return self.status if self.leads and isinstance(self.status, LeaderStatus) else None
 
     def course(self, node: str) -> CourseTold | None:
-        """What the last leader said that it does about this node; None if nothing."""
+        """The course of the last leader for this node, by its own word; None if it has told none."""
         told = self.status.next_actions if isinstance(self.status, LeaderStatus) else ()
         return next((each for each in told if each.node == node), None)
 

@@ -73,7 +73,7 @@ class FreeWorkloads:
             trouble = await _delete(port, each) or trouble
         left = {each.uid for each in await self._workloads(port) if not each.going}
         if self.freeing in (Freeing.SPARING, Freeing.STORAGE):
-            # Who tolerates the taint is put there again at once, and no host has run that.
+            # Pods that tolerate the taint are put there again at once, and no host has run those.
             left &= {each.uid for each in found}
         return len(left), trouble
 

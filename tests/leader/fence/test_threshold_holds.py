@@ -1,4 +1,4 @@
-"""Who else has a say about a Node holds its fencing back: pauses, maintenance, other remedies, whoever deletes it."""
+"""Others who have a say about a Node hold its fencing back: pauses, maintenance, other remedies, whoever deletes it."""
 
 from __future__ import annotations
 

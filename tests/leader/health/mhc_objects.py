@@ -37,7 +37,7 @@ def spec_of(
     template: Json | None = None,
     selector: Json | None = None,
 ) -> Json:
-    """The same wish in each spelling. What is None is left out."""
+    """The same wish in each spelling, without the fields that are None."""
     selector = {"matchLabels": {"pool": "a"}} if selector is None else selector
     given: Json = {"selector": selector}
     if spelling is not OPENSHIFT:

@@ -44,7 +44,7 @@ def by_template(spelling: Spelling, **spec: Any) -> MachinesWorld:
     return world
 
 
-# What this leader has under remediation.
+# The machine that this leader remediates.
 
 MACHINE = Machine(PLACE, HOST, "u", "1", NotRequested(0), HOST)
 NODE = NodeSeen(Node(HOST, "n", "1", None, None, None, tainted=True, unschedulable=False), f"{PLACE}/{HOST}")

@@ -224,7 +224,7 @@ def _first(spelling: Spelling) -> list[dict[str, Any]]:
     return conditions(spelling, SILENT)
 
 
-# Who else writes its status.
+# Others that write its status.
 
 
 @IN_EACH

@@ -31,7 +31,7 @@ KEPT_SECONDS = 300.0
 
 
 class Work(enum.Enum):
-    """What a flow does where no transition is due."""
+    """The leader's next act in a flow where no transition is due."""
 
     RUN = "the methods of the step are run"
     FORGET = "the object is deleted"

@@ -1,5 +1,5 @@
-"""What a flow may free, and when: only on proof of this very term, of a host whose kubelet is silent, and of the boot
-that was fenced.
+"""A flow frees workloads only on a proof of this very term, of a host whose kubelet is silent, and of the boot that was
+fenced.
 
 A method's proof is a device's own word, and a device can be wrong: the plug may be another host's. So the kubelet's
 Lease must not have been renewed for two periods, and nothing is freed if a kubelet, or an agent, is heard after the

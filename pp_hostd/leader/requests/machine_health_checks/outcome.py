@@ -169,7 +169,7 @@ def _owner(machine: MachineFacts) -> list[Wanted]:
 
 
 def _external(machine: MachineFacts, objects: ObjectTold | None) -> list[Wanted]:
-    """Whoever carries the object out says how that goes; before there is one, the health check does."""
+    """The controller that carries the object out says how that goes; before there is one, the health check does."""
     before = _said_external(machine)
     if objects is None or not objects.tried:
         return []

@@ -292,7 +292,7 @@ def made_of(template: Json, step: MakeObject, owner: Json) -> Json:
     }
 
 
-# What they have in common.
+# Parts that several of them use.
 
 
 def rendered(step: SetStatus, stored: Json, moment: str) -> Json:

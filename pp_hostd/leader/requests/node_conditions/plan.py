@@ -139,7 +139,7 @@ def _is_free(kept: ConditionsMemory, seen: NodeSeen) -> bool:
     return seen.node.name not in kept.busy and not seen.away and not seen.marked
 
 
-# What is written.
+# The writes.
 
 
 def _without_unfree(kept: ConditionsMemory, observed: Observed) -> ConditionsMemory:

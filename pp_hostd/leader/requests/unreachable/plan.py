@@ -1,7 +1,7 @@
 """Which suspects the leader tries, and when it says of a host that it is unreachable.
 
 Agents only suspect. The leader believes none of them: it tries the host itself, has others try it, and looks whether
-its kubelet still renews its Lease. What follows is a condition of the Node, and at most a request, by a health check.
+its kubelet still renews its Lease. The leader then sets a condition of the Node, and a health check may request.
 """
 
 from __future__ import annotations
