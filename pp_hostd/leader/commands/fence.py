@@ -6,6 +6,7 @@ import math
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import asdict
 from datetime import datetime, timezone
 from typing import Any
 
@@ -37,7 +38,8 @@ def list_fences(arguments: Namespace) -> int:
         installed = administrator.serves(NODE_FENCES)
         found = [(each, parse_fence(each)) for each in administrator.list(NODE_FENCES)]
     if arguments.json:
-        say_json({"installed": installed, "fences": [_as_json(*each) for each in found]})
+        fences = [_as_json(body["metadata"]["name"], fence) for body, fence in found]
+        say_json({"installed": installed, "fences": fences})
     elif found:
         heads = ["NODE", "STATE", "STEP", "STATUS", "RESTARTS", "FREED", "SINCE", "REASON"]
         say(table(heads, [_row(*each) for each in found]))
@@ -46,8 +48,7 @@ def list_fences(arguments: Namespace) -> int:
     return 0
 
 
-def _as_json(body: Json, fence: NodeFence | Unreadable) -> dict[str, Any]:
-    name = body["metadata"]["name"]
+def _as_json(name: str, fence: NodeFence | Unreadable) -> dict[str, Any]:
     if isinstance(fence, Unreadable):
         return {"name": name, "unreadable": str(fence)}
     progress = fence.progress
@@ -99,12 +100,27 @@ def show(arguments: Namespace) -> int:
         fence = _find(administrator, name)
         plan = read_fence_plan(administrator, name, must_exist=fence is None)
         leadership = read_leadership(administrator, now())
+    if arguments.json:
+        flows = plan.as_json() if isinstance(plan, FencePlan) else None
+        say_json({"node": name, "fence": _in_full(name, fence, leadership), "plan": flows})
+        return 0
     for sentence in _flow(name, fence, leadership):
         say(sentence)
     say("")
     for line in plan.lines() if isinstance(plan, FencePlan) else [filled(plan)]:
         say(line)
     return 0
+
+
+def _in_full(name: str, fence: NodeFence | Unreadable | None, leadership: Leadership) -> dict[str, Any] | None:
+    if fence is None:
+        return None
+    told = _as_json(fence_name(name), fence)
+    if isinstance(fence, Unreadable):
+        return told
+    conditions = [dict(zip(("type", "status", "reason", "message"), each)) for each in fence.progress.conditions]
+    methods = [{**asdict(each), "outcome": each.outcome.value} for each in fence.progress.methods]
+    return {**told, "conditions": conditions, "methods": methods, "waits": _waits(fence, leadership)}
 
 
 def _flow(name: str, fence: NodeFence | Unreadable | None, leadership: Leadership) -> Iterator[str]:

@@ -32,6 +32,7 @@ def _add_show(actions: argparse._SubParsersAction[Any]) -> None:
         "show how far the fencing of a node has come, and which methods each step would run now",
         "Also for a node that is well: nothing is run, and every error of its configuration is told.",
     )
+    take_json(show)
     show.set_defaults(command=runs("fence", "show"))
 
 

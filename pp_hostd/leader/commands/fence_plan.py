@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.client import Json
@@ -37,6 +38,18 @@ _BUILT_IN = {
     BuiltIn.KDUMP: "waits for a kernel that saves its dump",
     BuiltIn.CONFIRM: "waits for a person: pp-leader confirm-dead",
 }
+REMEDIES = "Remedies"
+LADDER = {REMEDIES: Step.ISOLATION, Step.RECOVERY.value: Step.RECOVERY}
+
+
+@frozen
+class PlannedFlow:
+    """The methods of a flow by step. `threshold` would begin it; empty for a flow that a person begins."""
+
+    heading: str
+    steps: Mapping[str, Ahead]
+    configuration: str = ""
+    threshold: str = ""
 
 
 @frozen
@@ -55,28 +68,55 @@ class FencePlan:
 
     def lines(self) -> Iterator[str]:
         """For people, wrapped."""
+        flows = list(self._flows())
+        for flow in flows:
+            yield filled(flow.heading)
+            for called, found in flow.steps.items():
+                yield from _step(called, found)
+        for error in self._errors(flows):
+            yield filled(f"ERROR: {error}.", indent=2)
+        for warning in self._warnings(flows):
+            yield filled(f"WARNING: {warning}.", indent=2)
+
+    def as_json(self) -> dict[str, Any]:
+        flows = list(self._flows())
+        told = [
+            {
+                "configuration": each.configuration or None,
+                "threshold": each.threshold or None,
+                "steps": {called: _as_json(found) for called, found in each.steps.items()},
+            }
+            for each in flows
+        ]
+        return {"flows": told, "errors": self._errors(flows), "warnings": self._warnings(flows)}
+
+    def _flows(self) -> Iterator[PlannedFlow]:
+        """The lists that a person's request carries out, and what each threshold begins."""
+
+        def found(step: Step, rules: RemedyRules | None, cause: Threshold | None = None) -> Ahead:
+            return ahead(step, self.node, self.provider, self.config_maps, rules, cause)
+
         own = self.node in self.config_maps.of_nodes
         source = f"By ConfigMap {NAMESPACE}/{CONFIG}{self.node}" if own else "By default, since it has no fence-config"
-        yield filled(f"{source}, a flow would run now:")
-        errors, methods = list(self.errors()), list(self.agents[self.node].methods)
         jobs = next((rules for _, rules, threshold in self._thresholds() if not threshold.remedies), None)
-        for step in Step:
-            found = ahead(step, self.node, self.provider, self.config_maps, jobs)
-            yield from _step(step.value, found)
-            errors += found.errors
-            methods += found.methods
+        yield PlannedFlow(f"{source}, a flow would run now:", {step.value: found(step, jobs) for step in Step})
         for configuration, rules, threshold in self._thresholds():
             then = "" if threshold.remedies else ", and the lists above are carried out"
-            yield filled(f"{configuration.key}: {threshold} begins a flow{then}.")
-            for step in (Step.ISOLATION, Step.RECOVERY) if threshold.remedies else ():
-                found = ahead(step, self.node, self.provider, self.config_maps, rules, threshold)
-                yield from _step("Remedies, one after the other" if step is Step.ISOLATION else "Recovery", found)
-                errors += found.errors
-                methods += found.methods
-        for error in dict.fromkeys([*errors, *self.lacking]):
-            yield filled(f"ERROR: {error}.", indent=2)
-        for warning in [*_warnings(methods), *twins(self.node, self.agents)]:
-            yield filled(f"WARNING: {warning}.", indent=2)
+            steps = LADDER if threshold.remedies else {}
+            yield PlannedFlow(
+                f"{configuration.key}: {threshold} begins a flow{then}.",
+                {called: found(step, rules, threshold) for called, step in steps.items()},
+                configuration.name,
+                str(threshold),
+            )
+
+    def _errors(self, flows: list[PlannedFlow]) -> list[str]:
+        found = (error for flow in flows for each in flow.steps.values() for error in each.errors)
+        return list(dict.fromkeys([*self.errors(), *found, *self.lacking]))
+
+    def _warnings(self, flows: list[PlannedFlow]) -> list[str]:
+        found = (method for flow in flows for each in flow.steps.values() for method in each.methods)
+        return [*_warnings([*self.agents[self.node].methods, *found]), *twins(self.node, self.agents)]
 
     def _thresholds(self) -> Iterator[tuple[Configuration, RemedyRules, Threshold]]:
         for each in self.selecting:
@@ -143,14 +183,18 @@ def _lacking(administrator: Administrator, found: Ahead) -> Iterator[str]:
 
 
 def _step(called: str, found: Ahead) -> Iterator[str]:
-    yield f"  {called}:"
+    yield f"  {called}{', one after the other' if called == REMEDIES else ''}:"
     for method in found.methods:
-        yield filled(f"- {_sentence(method)}", indent=6, first_indent=4)
+        yield filled(f"- {method.name}: {_does(method)}", indent=6, first_indent=4)
     if not found.methods:
         yield "    - no method that can be run" if found.errors else "    - no method"
 
 
-def _sentence(method: Method) -> str:
+def _as_json(found: Ahead) -> list[dict[str, str]]:
+    return [{"name": each.name, "does": _does(each)} for each in found.methods]
+
+
+def _does(method: Method) -> str:
     if isinstance(method, JobMethod):
         how = f"a Job, for at most {method.config.timeout_seconds} s"
     elif isinstance(method, AgentMethod):
@@ -158,8 +202,8 @@ def _sentence(method: Method) -> str:
         secrets = (f"{each.parameter} from Secret {NAMESPACE}/{each.name}, key {each.key}" for each in method.secrets)
         how = "; ".join((how, *secrets))
     else:
-        return f"{method.name}: {_BUILT_IN[method.built_in]}"
-    return f"{method.name}: {how}; {_freed_by(method)}"
+        return _BUILT_IN[method.built_in]
+    return f"{how}; {_freed_by(method)}"
 
 
 def _freed_by(method: AgentMethod | JobMethod) -> str:

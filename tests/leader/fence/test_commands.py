@@ -212,6 +212,45 @@ def test_a_flow_is_shown_with_its_methods_and_what_it_waits_for(any_desk: Desk) 
     assert "control-1 leads, and has said nothing about it yet." in said_of(any_desk, "show", "worker-1")
 
 
+def test_all_that_is_shown_of_a_node_can_be_had_as_json(any_desk: Desk) -> None:
+    fence(any_desk, **FAILED, conditions=[GAVE_UP])
+    configure(any_desk, power="ipmi none", ipmi={**IPMI, "password": "hunter2"})
+    said = any_desk.run("fence", "show", "worker-1", "--json")
+    assert (said.code, said.complaint) == (0, "")
+    assert "hunter2" not in said.output
+    found = json.loads(said.output)
+    assert found["node"] == "worker-1"
+    listed = json.loads(any_desk.run("fence", "list", "--json").output)["fences"][0]
+    told = found["fence"]
+    assert {key: told.pop(key) for key in listed} == listed
+    assert told["conditions"] == [GAVE_UP]
+    assert told["methods"] == [{"job": "", "message": "", **each} for each in FAILED["methods"]]
+    assert told["waits"].startswith("It waits for a person")
+    (flow,) = found["plan"]["flows"]
+    does = "off by fence_ipmilan at 192.0.2.7; password from Secret pp-hostd/bmc, key password; fences power: then all"
+    assert flow == {
+        "configuration": None,
+        "threshold": None,
+        "steps": {
+            "Isolation": [{"name": "mark-unschedulable", "does": "cordons the Node"}],
+            "Power-Management": [{"name": "ipmi", "does": f"{does} workloads are freed"}],
+            "Recovery": [
+                {"name": "mark-schedulable", "does": "uncordons the Node, if the leader has cordoned it"},
+            ],
+        },
+    }
+    (error,), (warning,) = found["plan"]["errors"], found["plan"]["warnings"]
+    assert error.startswith("there is no method none") and warning.startswith("password of method ipmi is in a")
+
+
+def test_a_node_without_a_fence_or_a_fence_without_a_node_is_null_in_json(any_desk: Desk) -> None:
+    shown = json.loads(any_desk.run("fence", "show", "worker-1", "--json").output)
+    assert (shown["fence"], shown["plan"]["errors"]) == (None, [])
+    fence(any_desk, "gone")
+    shown = json.loads(any_desk.run("fence", "show", "gone", "--json").output)
+    assert (shown["fence"]["node"], shown["plan"]) == ("gone", None)
+
+
 def test_a_flow_that_gave_up_says_who_it_waits_for(any_desk: Desk) -> None:
     fence(any_desk, **FAILED, conditions=[GAVE_UP])
     prose = said_of(any_desk, "show", "worker-1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -57,6 +58,15 @@ def test_a_ladder_is_shown_with_what_each_remedy_frees(desk: Desk) -> None:
         "- terminate: a Job, for at most 600 s; fences power: then all workloads are freed "
         "Recovery: - mark-schedulable"
     ) in shown(desk)
+
+
+def test_a_ladder_is_a_flow_of_its_own_in_json(desk: Desk) -> None:
+    select(desk, "workers", **LADDER)
+    found = json.loads(desk.run("fence", "show", "worker-1", "--json").output)
+    _, flow = found["plan"]["flows"]
+    assert (flow["configuration"], flow["threshold"]) == ("workers", "Ready=Unknown for at least 120 s")
+    assert [each["name"] for each in flow["steps"]["Remedies"]] == ["repair", "terminate"]
+    assert list(flow["steps"]) == ["Remedies", "Recovery"]
 
 
 def test_a_list_may_name_a_job_of_the_configuration_that_has_it_carried_out(desk: Desk) -> None:
