@@ -15,8 +15,8 @@ from pp_hostd.model.reachability import Finding
 from pp_hostd.model.record import Unreadable
 from tests.leader.virtual_host import HOST, World
 
-IPMI = {"agent_name": "fence_ipmilan", "address": "192.0.2.7", "username": "admin", "password_secret": "bmc/password"}
-SAN = {"agent_name": "fence_brocade", "address": "192.0.2.9", "storage": "san"}
+IPMI = {"agent_name": "fence_ipmilan", "ip": "192.0.2.7", "username": "admin", "password_secret": "bmc/password"}
+SAN = {"agent_name": "fence_brocade", "ip": "192.0.2.9", "storage": "san"}
 RENEWAL_SECONDS = 10.0
 
 

@@ -29,8 +29,8 @@ SEED = {
 }
 """The example of the proposal, but for the storage that is cut off."""
 TEMPLATES = {
-    "fc-switch-brocade": properties(agent_name="fence_brocade", address="192.0.2.1", username="admin"),
-    "eaton-pdu": properties(agent_name="fence_eaton_snmp", address="192.0.2.2", plug="9"),
+    "fc-switch-brocade": properties(agent_name="fence_brocade", ip="192.0.2.1", username="admin"),
+    "eaton-pdu": properties(agent_name="fence_eaton_snmp", ip="192.0.2.2", plug="9"),
 }
 
 
@@ -78,7 +78,7 @@ def test_the_proposals_example_is_read() -> None:
         ("fc-on", "on", Fences.STORAGE),
     ]
     assert isinstance(power[0], AgentMethod)
-    assert dict(power[0].parameters) == {"address": "192.0.2.2", "plug": "1"}, "its own plug wins over the template's"
+    assert dict(power[0].parameters) == {"ip": "192.0.2.2", "plug": "1"}, "its own plug wins over the template's"
 
 
 def test_a_node_without_a_config_map_has_the_default() -> None:

@@ -11,12 +11,37 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pp_hostd.kube.resources import NODE_FENCES, NODE_REMEDY_CONFIGURATIONS, NODES
+from pp_hostd.kube.resources import CONFIG_MAPS, NODE_FENCES, NODE_REMEDY_CONFIGURATIONS, NODES, Resource
 from pp_hostd.leader.fence_metrics import GAVE_UP, MOST_PROBLEMS, REQUEST, FenceMetrics
-from pp_hostd.leader.remedies.node_fence.config_maps import CLUSTER_KEYS, DEFAULT_CONFIG, ClusterConfig, FenceConfigMaps
-from pp_hostd.leader.remedies.node_fence.configuration import Configuration, RemedyRules, parse_configuration
+from pp_hostd.leader.remedies.node_fence.config_maps import (
+    CLUSTER_KEYS,
+    DEFAULT_CONFIG,
+    ClusterConfig,
+    ConfigMapsSeen,
+    FenceConfigMaps,
+)
+from pp_hostd.leader.remedies.node_fence.configuration import (
+    DEFAULT_TIMEOUT_SECONDS,
+    MOST_REMEDIES,
+    MOST_THRESHOLDS,
+    Configuration,
+    Fences,
+    RemedyRules,
+    Threshold,
+    parse_configuration,
+)
+from pp_hostd.leader.remedies.node_fence.configuration_definition import configuration_definition
 from pp_hostd.leader.remedies.node_fence.definitions import fence_definition
-from pp_hostd.leader.remedies.node_fence.fence import State, Status, Step, fence_name
+from pp_hostd.leader.remedies.node_fence.dry_run import ahead
+from pp_hostd.leader.remedies.node_fence.fence import (
+    NodeFence,
+    Progress,
+    State,
+    Status,
+    Step,
+    fence_name,
+    parse_fence,
+)
 from pp_hostd.leader.remedies.node_fence.methods import (
     NETWORK_AGENTS,
     OURS,
@@ -25,10 +50,14 @@ from pp_hostd.leader.remedies.node_fence.methods import (
     TIMEOUT_SECONDS,
     BuiltIn,
 )
+from pp_hostd.leader.requests.thresholds.plan import MOST_MATCHING
+from pp_hostd.leader.steps.api import Json
+from pp_hostd.model.keys import NAMESPACE, PAUSED_NODE
 from pp_hostd.model.observed import Observed
 from tests.contract.objects import sample
 from tests.fencing.helpers import Agents, Helpers
 from tests.harness.controlplane import OTHERS, RealCluster
+from tests.harness.eventually import eventually
 from tests.leader.access.attempts import Attempt, World
 from tests.leader.access.pages import blocks, kubectl, rows
 from tests.leader.access.people import pp_leader
@@ -63,14 +92,39 @@ def test_the_page_from_its_first_command_to_its_last_works_as_it_stands_there(wo
     assert "ERROR" not in shown and "WARNING" not in shown
     assert said["pp-leader fence test worker-1"] == "ipmi: fence_ipmilan at 192.0.2.11: on\n"
     assert "worker-1  new    Isolation  New" in said["pp-leader fence list"]
-    assert world.read(NODE_FENCES, fence_name("worker-1"))["step"] == "Isolation"
+    check_stored(world)
 
 
 def apply(world: World, manifest: str) -> None:
-    kind = yaml.safe_load(manifest)["kind"]
-    served = kind != NODE_REMEDY_CONFIGURATIONS.kind or world.make(Attempt("list", NODE_REMEDY_CONFIGURATIONS, "")).ok
-    if served:
-        kubectl(world, "apply", "--server-side", "-f", "-", given=manifest)
+    if yaml.safe_load(manifest)["kind"] == NODE_REMEDY_CONFIGURATIONS.kind:  # whose definition the page has installed
+        listing = Attempt("list", NODE_REMEDY_CONFIGURATIONS, "")
+        eventually(lambda: world.make(listing).ok, "the API serves NodeRemedyConfigurations")
+    kubectl(world, "apply", "--server-side", "-f", "-", given=manifest)
+
+
+def check_stored(world: World) -> None:
+    """The leader reads every object of the page, as the API has stored it, and finds every method that it names."""
+    fence = parse_fence(world.read(NODE_FENCES, fence_name("worker-1")))
+    assert isinstance(fence, NodeFence) and fence.progress == Progress()
+    cache = FenceConfigMaps()
+    for each in stored(world, CONFIG_MAPS, NAMESPACE):
+        cache.show(cache.keep(each))
+    assert (list(cache.of_nodes), list(cache.templates)) == (["worker-1"], ["ipmi"])
+    config_maps = ConfigMapsSeen(cache.of_nodes, cache.templates, cache.cluster)
+    flows: list[tuple[RemedyRules | None, Threshold | None]] = [(None, None)]
+    for each in stored(world, NODE_REMEDY_CONFIGURATIONS):
+        found = parse_configuration(each)
+        assert isinstance(found, Configuration) and isinstance(found.rules, RemedyRules), found
+        flows += [(found.rules, threshold) for threshold in found.rules.thresholds]
+    assert len(flows) == 3
+    for rules, threshold in flows:
+        for step in Step:
+            assert ahead(step, "worker-1", "", config_maps, rules, threshold).errors == ()
+
+
+def stored(world: World, kind: Resource, namespace: str | None = None) -> list[Json]:
+    found: list[Json] = world.make(Attempt("list", kind, "", namespace=namespace)).json()["items"]
+    return found
 
 
 def run(world: World, line: str, directory: Path) -> str:
@@ -84,14 +138,6 @@ def run(world: World, line: str, directory: Path) -> str:
     done = pp_leader(*arguments, *socket, "--kubeconfig", str(world.cluster.kubeconfig()))
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
-
-
-@pytest.mark.parametrize("name", ["workers", "storage"])
-def test_each_remedy_configuration_can_be_read(name: str) -> None:
-    bodies = [yaml.safe_load(each) for each in blocks(PAGE) if "kind: NodeRemedyConfiguration" in each]
-    (body,) = (each for each in bodies if each["metadata"]["name"] == name)
-    found = parse_configuration({**body, "metadata": {**body["metadata"], "uid": "u", "resourceVersion": "1"}})
-    assert isinstance(found, Configuration) and isinstance(found.rules, RemedyRules), found
 
 
 def column(after: str, number: int = 0) -> list[str]:
@@ -120,6 +166,23 @@ def test_the_tables_of_a_nodes_config_map_are_whole() -> None:
     methods = {key: default for key, default, _ in rows(PAGE, "**The same ConfigMap**")[1:]}
     assert methods.keys() == {*OURS, "..._secret", "any other"}
     assert methods["timeout_seconds"] == str(TIMEOUT_SECONDS)
+
+
+def test_the_tables_of_remedy_configurations_are_whole() -> None:
+    schema = configuration_definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    found = {key: (default, meaning) for key, default, meaning in rows(PAGE, "| `spec` |")[1:]}
+    assert found.keys() == schema["properties"].keys()
+    assert f"1 to {MOST_THRESHOLDS} thresholds" in found["thresholdConfigs"][1]
+    assert f"at most {MOST_REMEDIES}" in found["remedyConfigs"][1]
+    ladder = f"remedy1` ... `remedy{MOST_REMEDIES}"
+    assert set(column("| of a threshold |")) == {
+        ladder,
+        *schema["properties"]["thresholdConfigs"]["items"]["properties"],
+    }
+    remedy = {key: default for key, default, _ in rows(PAGE, "| of a remedy |")[1:]}
+    assert remedy.keys() == schema["properties"]["remedyConfigs"]["items"]["properties"].keys()
+    assert (remedy["timeoutSeconds"], remedy["fences"]) == (str(DEFAULT_TIMEOUT_SECONDS), Fences.NONE.value)
+    assert f"more than {MOST_MATCHING.replace('%', ' %')} of all Nodes" in PAGE and f"`{PAUSED_NODE}`" in PAGE
 
 
 def test_the_table_of_methods_names_all_that_are_built_in() -> None:

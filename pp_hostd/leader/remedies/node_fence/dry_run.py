@@ -14,7 +14,7 @@ from pp_hostd.leader.remedies.node_fence.methods import STATUS, AgentMethod, Met
 from pp_hostd.model.keys import NAMESPACE
 from pp_hostd.model.record import Unreadable
 
-_ADDRESS = ("ip", "ipaddr", "address")
+_ADDRESS = ("ip", "ipaddr")
 _PLUG = ("plug", "port", "systems_uri")
 """The names that agents have for the place of a device, and for what it switches there."""
 
