@@ -99,7 +99,7 @@ test-bmc: controlplane ## power cycles by IPMI, with an operator and a host that
 	@$(BIN)/python -m tests.bmc.tools
 	$(BIN)/pytest tests/bmc -o python_files='case_*.py' -n 4 --dist=loadgroup $(ARGS)
 
-test-fencing: $(STAMP) ## the packaged fence agents against BMCs that speak IPMI and Redfish (gets its tools by apt: root)
+test-fencing: controlplane ## node fences from end to end: packaged fence agents, BMCs that speak IPMI and Redfish, Jobs (gets its tools by apt: root)
 	@$(BIN)/python -m tests.fencing.tools
 	$(BIN)/pytest tests/fencing -o python_files='case_*.py' -n 3 --dist=worksteal $(ARGS)
 

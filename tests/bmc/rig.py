@@ -49,10 +49,11 @@ PP_LEADER = "import sys; from pp_hostd.cli import leader; sys.exit(leader())"
 
 class Rig:
     """`on` is how to get one. All is well when it begins: the host is on, its Node there, with a pod, and a leader with
-    these settings and this environment."""
+    these settings and this environment. `controllers`: those of Kubernetes, and its scheduler, run, too."""
 
     settings: Mapping[str, Any] = SETTINGS
     environment: tuple[str, ...] = ()
+    controllers = False
 
     def __init__(self, cluster: RealCluster) -> None:
         self.cluster, self.supervisor = cluster, cluster.supervisor
@@ -68,7 +69,7 @@ class Rig:
     @classmethod
     @contextlib.contextmanager
     def on(cls, definitions: list[Json]) -> Iterator[Rig]:
-        with RealCluster.start(definitions=definitions) as cluster:
+        with RealCluster.start(controllers=cls.controllers, definitions=definitions) as cluster:
             rig = cls(cluster)
             try:
                 rig._build()

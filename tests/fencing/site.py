@@ -24,7 +24,7 @@ from pp_hostd.kube.resources import (
     SECRETS,
 )
 from pp_hostd.model.keys import NAMESPACE
-from tests.bmc.rig import NODE, PLACE, SETTINGS, Rig
+from tests.bmc.rig import NODE, PLACE, SETTINGS, Json, Rig
 from tests.bmc.simulator import PASSWORD, USER, lay_wires
 from tests.fencing.helpers import Helpers
 from tests.fencing.values import a_call
@@ -32,6 +32,7 @@ from tests.harness.eventually import eventually
 from tests.leader.access.people import pp_leader
 
 FENCE = f"node-fence-{NODE}"
+UNKNOWN = {"nodeConditionType": "Ready", "nodeConditionStatus": "Unknown", "nodeConditionPeriod": "1s"}
 
 
 class FenceSite(Rig):
@@ -52,42 +53,51 @@ class FenceSite(Rig):
         self.create(NAMESPACES, {"metadata": {"name": PLACE}})
         self.port = lay_wires(self.wires, ["sleep", "infinity"])
         self.start_bmc()
-        install = ["install", "--kubeconfig", str(self.cluster.kubeconfig()), "--machines", "node"]
-        done = pp_leader(*install, "--flows", "node-fence")
-        assert done.returncode == 0, done.stderr
-        self._describe()
+        self.install()
+        self.describe_bmc()
+        self.configure(power_management="ipmi")
+        self.remedy(UNKNOWN)
         self.create(NODES, {"metadata": {"name": NODE}})
         self.create(LEASES, {"metadata": {"name": NODE}, "spec": {"holderIdentity": NODE}}, KUBELET_LEASES)
         self.report("True", "boot-1")
         self.add_pod("web-0")
         self.start_leader()
 
-    def _describe(self) -> None:
-        """The host's BMC, and from when on it is used."""
+    def install(self) -> None:
+        install = ["install", "--kubeconfig", str(self.cluster.kubeconfig()), "--machines", "node"]
+        done = pp_leader(*install, "--flows", "node-fence")
+        assert done.returncode == 0, done.stderr
+
+    def describe_bmc(self) -> None:
+        """How any method reaches the host's BMC."""
         secret = {"password": b64encode(PASSWORD.encode()).decode()}
         self.create(SECRETS, {"metadata": {"name": "bmc"}, "data": secret}, NAMESPACE)
         template = "agent_name=fence_ipmilan\nip=127.0.0.1\nlanplus=1\ncipher=3\n"
         template += f"username={USER}\npassword_secret=bmc/password\n"
-        lists = "isolation=mark-unschedulable\npower_management=ipmi\nrecovery=mark-schedulable\n"
+        self.create_map("fence-method-template-ipmi", {"config.properties": template})
+        self.create_map("fence-cluster-config", {"config.properties": "grace_timeout=1s\n"})
+
+    def configure(self, **lists: str) -> None:
+        """The host's methods: these lists beside the default ones, and `ipmi`."""
+        properties = "".join(f"{key}={value}\n" for key, value in lists.items())
         method = f"template=fence-method-template-ipmi\nipport={self.port}\naction=reboot\n"
-        config_maps = {
-            "fence-method-template-ipmi": {"config.properties": template},
-            f"fence-config-{NODE}": {"config.properties": lists, "fence-method-ipmi": method},
-            "fence-cluster-config": {"config.properties": "grace_timeout=1s\n"},
-        }
-        for name, data in config_maps.items():
-            self.create(CONFIG_MAPS, {"metadata": {"name": name}, "data": data}, NAMESPACE)
-        threshold = {"nodeConditionType": "Ready", "nodeConditionStatus": "Unknown", "nodeConditionPeriod": "1s"}
-        spec = {"thresholdConfigs": [threshold]}
+        self.create_map(f"fence-config-{NODE}", {"config.properties": properties, "fence-method-ipmi": method})
+
+    def remedy(self, threshold: Json, *remedies: Json) -> None:
+        """From when on Nodes are fenced, and the remedies that run as Jobs."""
+        spec = {"thresholdConfigs": [threshold], "remedyConfigs": list(remedies)}
         self.create(NODE_REMEDY_CONFIGURATIONS, {"metadata": {"name": "all"}, "spec": spec})
 
-    def report(self, ready: str, boot: str) -> None:
+    def create_map(self, name: str, data: dict[str, str]) -> None:
+        self.create(CONFIG_MAPS, {"metadata": {"name": name}, "data": data}, NAMESPACE)
+
+    def report(self, ready: str, boot: str, node: str = NODE) -> None:
         """The kubelet's word, or the node controller's."""
         since = "2026-01-01T00:00:00Z"
         condition = {"type": "Ready", "status": ready, "lastTransitionTime": since, "lastHeartbeatTime": since}
         info = dict.fromkeys(_INFO.split(), "")
         change = {"conditions": [condition], "nodeInfo": {**info, "bootID": boot}}
-        self.patch(NODES, NODE, {"status": change}, subresource="status")
+        self.patch(NODES, node, {"status": change}, subresource="status")
 
     def renew(self) -> None:
         """The kubelet's Lease, as a kubelet does that is back."""

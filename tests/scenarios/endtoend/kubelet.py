@@ -74,13 +74,13 @@ def _has_claim(pod: Json) -> bool:
     return any("persistentVolumeClaim" in volume for volume in pod["spec"].get("volumes", []))
 
 
-async def _run(node: str, address: str, kubeconfig: str, kwok: list[str], log: IO[bytes]) -> None:
+async def run(node: str, address: str, kubeconfig: str, kwok: list[str], log: IO[bytes]) -> None:
     client = ApiClient(load(kubeconfig), deadline_seconds=DEADLINE_SECONDS)
-    await _insist(lambda: register(client, node, address))
+    await insist(lambda: register(client, node, address))
     await asyncio.gather(
         _keep_running(kwok, log),
-        _repeat(lambda: renew_lease(client, node), RENEW_SECONDS),
-        _repeat(lambda: tell_volumes(client, node), TELL_SECONDS),
+        repeat(lambda: renew_lease(client, node), RENEW_SECONDS),
+        repeat(lambda: tell_volumes(client, node), TELL_SECONDS),
     )
 
 
@@ -93,17 +93,18 @@ async def _keep_running(kwok: list[str], log: IO[bytes]) -> None:
         await asyncio.sleep(RESTART_SECONDS)
 
 
-async def _repeat(attempt: Callable[[], Awaitable[None]], every_seconds: float) -> None:
+async def repeat(attempt: Callable[[], Awaitable[None]], every_seconds: float) -> None:
     while True:
-        await _insist(attempt)
+        await insist(attempt)
         await asyncio.sleep(every_seconds)
 
 
-async def _insist(attempt: Callable[[], Awaitable[None]]) -> None:
+async def insist(attempt: Callable[[], Awaitable[object]]) -> None:
     """Until the API takes it."""
     while True:
         try:
-            return await attempt()
+            await attempt()
+            return
         except ApiError as error:
             print(error.sentence, flush=True)
             await asyncio.sleep(TELL_SECONDS)
@@ -114,4 +115,4 @@ if __name__ == "__main__":
     kwok = [program, "--config=-", f"--kubeconfig={kwok_kubeconfig}", f"--manage-single-node={node}"]
     kwok += [f"--node-ip={address}", "--node-lease-duration-seconds=0"]
     with open(f"{kwok_kubeconfig}.log", "wb") as log:
-        asyncio.run(_run(node, address, own_kubeconfig, kwok, log))
+        asyncio.run(run(node, address, own_kubeconfig, kwok, log))
