@@ -9,6 +9,7 @@ from pp_hostd.leader.remedies.node_fence.evidence import SILENT_SECONDS
 from pp_hostd.leader.remedies.node_fence.steps import NoteBoot
 from pp_hostd.leader.steps.nodes import MarkFreeing
 from pp_hostd.leader.steps.workloads import FreeWorkloads
+from pp_hostd.model.node import Node, parse_node
 from tests.leader.fence.fence_world import IPMI, SAN, FenceWorld
 from tests.leader.virtual_host import HOST
 
@@ -138,6 +139,18 @@ def test_a_new_leader_resumes_wherever_the_old_one_died() -> None:
             break
         steps += 1
     assert steps > 20
+
+
+def test_a_storage_fence_keeps_new_pods_away_and_evicts_none() -> None:
+    """By its taint Kubernetes itself would evict those on other storage, too."""
+    world = a_world(grace_timeout="0s")
+    world.configure("san-off", "", "", san_off={**SAN, "action": "off"})
+    world.cut_off()
+    world.fence()
+    world.run(lambda: world.is_at("Isolation", "Done"))
+    node = parse_node(world.api.get("nodes", HOST))
+    assert isinstance(node, Node)
+    assert (node.unschedulable, node.tainted) == (True, False)
 
 
 def test_a_boot_that_only_its_agent_has_stated_does_not_get_the_storage_back_either() -> None:

@@ -14,7 +14,7 @@ from pp_hostd.leader.remedies.node_fence.configuration import Fences
 from pp_hostd.leader.remedies.node_fence.fence import NodeFence
 from pp_hostd.leader.remedies.node_fence.memory import FenceMemory, Proof
 from pp_hostd.leader.remedies.node_fence.seen import FencesSeen
-from pp_hostd.leader.remedies.node_fence.steps import EndFreeing, LookAtNode, NoteBoot
+from pp_hostd.leader.remedies.node_fence.steps import EndFreeing, KeepUnschedulable, LookAtNode, NoteBoot
 from pp_hostd.leader.steps.nodes import Cordon, MarkFreeing
 from pp_hostd.leader.steps.workloads import Freeing, FreeWorkloads
 from pp_hostd.model.observed import NodeSeen
@@ -49,9 +49,10 @@ def freed(view: View, seen: NodeSeen, fence: NodeFence, proof: Proof) -> NextAct
     waits = _silent(view, part, proof) if is_dead else None
     if waits is not None:
         return waits
-    if not node.tainted or not node.unschedulable:
+    if not node.unschedulable or (is_dead and not node.tainted):
         cordon = Cordon(node.name, node.uid, node.resource_version, progress.id)
-        return view.does(Stage.FREEING, cordon, f"{proof.sentence}; cordoning its Node")
+        keep = KeepUnschedulable(node.name, node.uid, progress.id)  # by the taint Kubernetes would evict all others
+        return view.does(Stage.FREEING, cordon if is_dead else keep, f"{proof.sentence}; cordoning its Node")
     if not set(node.boots).issubset(seen.fenced_boots):
         note = NoteBoot(node.name, node.uid, node.resource_version, " ".join(node.boots))
         return view.does(Stage.FREEING, note, f"{proof.sentence}; noting the boot that is fenced")
