@@ -15,7 +15,8 @@ class Volumes:
 
     def __init__(self, port: Port, storage: tuple[str, ...]) -> None:
         self._port, self._storage = port, storage
-        self._known: dict[tuple[str, str], tuple[str, bool]] = {}
+        self._names: dict[tuple[str, str], str] = {}
+        self._cut_off: dict[str, bool] = {"": False}
 
     async def of_pod(self, pod: Json) -> set[str] | None:
         """The PersistentVolumes of a pod, if all that it can write to is of that storage. None if it is not."""
@@ -25,8 +26,8 @@ class Volumes:
             if claim is None and not volume.keys() <= _HARMLESS:
                 return None
             if claim is not None:
-                name, is_cut_off = await self._volume(pod["metadata"]["namespace"], claim)
-                if not is_cut_off:
+                name = await self._name(pod["metadata"]["namespace"], claim)
+                if not await self.is_cut_off(name):
                     return None
                 names.add(name)
         return names
@@ -34,21 +35,23 @@ class Volumes:
     async def all_of_pod(self, pod: Json) -> set[str]:
         """All PersistentVolumes of a pod, of whichever storage."""
         claims = filter(None, (_claim(pod, volume) for volume in pod["spec"].get("volumes") or ()))
-        return {(await self._volume(pod["metadata"]["namespace"], claim))[0] for claim in claims}
+        return {await self._name(pod["metadata"]["namespace"], claim) for claim in claims}
 
-    async def _volume(self, namespace: str, claim: str) -> tuple[str, bool]:
-        """The PersistentVolume of a claim, and whether it is of that storage. One that is not there is of none."""
-        if (namespace, claim) not in self._known:
-            self._known[namespace, claim] = await self._read(namespace, claim)
-        return self._known[namespace, claim]
+    async def is_cut_off(self, name: str) -> bool:
+        """Whether the PersistentVolume of this name is of that storage. One that is not there is of none."""
+        if name not in self._cut_off:
+            volume = await if_there(self._port.api.get(VOLUMES, name))
+            spec = (volume or {}).get("spec") or {}
+            called = {spec.get("storageClassName"), (spec.get("csi") or {}).get("driver")}
+            self._cut_off[name] = not called.isdisjoint(self._storage)
+        return self._cut_off[name]
 
-    async def _read(self, namespace: str, claim: str) -> tuple[str, bool]:
-        found = await if_there(self._port.api.get(VOLUME_CLAIMS, claim, namespace=namespace))
-        name = ((found or {}).get("spec") or {}).get("volumeName") or ""
-        volume = await if_there(self._port.api.get(VOLUMES, name)) if name else None
-        spec = (volume or {}).get("spec") or {}
-        called = {spec.get("storageClassName"), (spec.get("csi") or {}).get("driver")}
-        return name, not called.isdisjoint(self._storage)
+    async def _name(self, namespace: str, claim: str) -> str:
+        """Of the PersistentVolume of a claim; empty if there is none."""
+        if (namespace, claim) not in self._names:
+            found = await if_there(self._port.api.get(VOLUME_CLAIMS, claim, namespace=namespace))
+            self._names[namespace, claim] = ((found or {}).get("spec") or {}).get("volumeName") or ""
+        return self._names[namespace, claim]
 
 
 def _claim(pod: Json, volume: Json) -> str | None:

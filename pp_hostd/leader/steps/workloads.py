@@ -107,20 +107,19 @@ class FreeWorkloads:
         return [each for each in (*pods.items, *attachments.items) if each is not None]
 
     async def _of_storage(self, port: Port, of_node: str) -> list[_Workload]:
-        """The pods that have volumes, all of that storage, and the attachments of volumes that no other pod uses."""
-        pods = [each for each in (await port.api.list(PODS, field_selector=of_node)).items if not stays(each)]
+        """The pods that have volumes, all of that storage, and the attachments of its volumes that no pod uses which
+        stays. A pass that ended early may have deleted the pods of some."""
         volumes = Volumes(port, self.storage)
-        cut_off, freed, used = set(), [], set()
-        for pod in pods:
-            names = await volumes.of_pod(pod)
+        freed, used = [], set()
+        for pod in (await port.api.list(PODS, field_selector=of_node)).items:
+            names = None if stays(pod) else await volumes.of_pod(pod)
             if names is None:
                 used |= await volumes.all_of_pod(pod)
             elif names:
-                cut_off |= names
                 freed.append(_workload(PODS, pod))
         attachments = await port.api.list(VOLUME_ATTACHMENTS, keep=partial(_attached, self.node))
-        alone = [each for volume, each in filter(None, attachments.items) if volume in cut_off - used]
-        return [*freed, *alone]
+        unused = [(volume, each) for volume, each in filter(None, attachments.items) if volume not in used]
+        return [*freed, *[each for volume, each in unused if await volumes.is_cut_off(volume)]]
 
 
 def _boots(node: Json) -> set[str]:
