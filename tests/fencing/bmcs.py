@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.bmc import chassis
@@ -38,10 +39,11 @@ class Bmc:
 class Ipmi(Bmc):
     agent, name = "fence_ipmilan", "ipmi_sim"
 
-    def __init__(self, supervisor: Supervisor) -> None:
+    def __init__(self, supervisor: Supervisor, host: Sequence[str] = ("sleep", "infinity")) -> None:
+        """`host` is the command that runs while its host is on."""
         super().__init__(supervisor)
         self._wires = supervisor.directory / "wires"
-        port = lay_wires(self._wires, ["sleep", "infinity"])
+        port = lay_wires(self._wires, host)
         self.access = {"ip": "127.0.0.1", "ipport": str(port), "username": USER, "password": PASSWORD}
         self.access.update({"lanplus": "1", "cipher": "3"})
         self.command = command_of_bmc(self._wires)

@@ -28,7 +28,7 @@ def site(tmp_path: Path) -> Iterator[LivingSite]:
 
 
 def test_the_pod_of_a_silent_node_moves_once_its_host_is_off(site: LivingSite) -> None:
-    site.configure(power_management="ipmi")
+    site.configure({"power_management": "bmc"})
     site.remedy(UNKNOWN)
     pid, uid = site.pid, site.pod()["metadata"]["uid"]
     site.stand_still()
@@ -42,7 +42,7 @@ def test_the_pod_of_a_silent_node_moves_once_its_host_is_off(site: LivingSite) -
 
 
 def test_the_pod_of_a_silent_node_that_is_only_cordoned_stays(site: LivingSite) -> None:
-    site.configure(power_management="")
+    site.configure({"power_management": ""})
     site.remedy(UNKNOWN)
     pid, uid = site.pid, site.pod()["metadata"]["uid"]
     site.stand_still()

@@ -17,6 +17,7 @@ from pp_hostd.model.keys import NAMESPACE
 from tests.bmc import chassis
 from tests.bmc.rig import NODE, PLACE, REPOSITORY, Json
 from tests.bmc.simulator import lay_wires
+from tests.fencing.bmcs import Ipmi
 from tests.fencing.site import FenceSite
 from tests.harness.build import binaries
 from tests.harness.eventually import eventually
@@ -38,30 +39,28 @@ class LivingSite(FenceSite):
     def prepare(self) -> None:
         """Everything but a leader."""
         self.create(NAMESPACES, {"metadata": {"name": PLACE}})
-        self.port = self._lay(NODE)
-        self.start_bmc()
+        self.give(Ipmi(self.supervisor, self._host(NODE, self.wires)))
         self.install()
-        self.describe_bmc()
 
     def settle(self) -> None:
         """The pod is on NODE for certain: OTHER comes later."""
         self.switch_on()
-        self.create(STATEFUL_SETS, stateful_set(), PLACE)
+        self.create(STATEFUL_SETS, stateful_set("web"), PLACE)
         eventually(lambda: self.place() == NODE, "its pod runs", LONG_SECONDS)
-        self._lay(OTHER)
-        subprocess.run([sys.executable, chassis.__file__, self._wires_of(OTHER), "set", "power", "1"], check=True)
+        lay_wires(self._others_wires, self._host(OTHER, self._others_wires))
+        subprocess.run([sys.executable, chassis.__file__, self._others_wires, "set", "power", "1"], check=True)
         eventually(lambda: self.is_ready(OTHER), "the other host is Ready", LONG_SECONDS)
 
     def end(self) -> None:
-        chassis.switch_off(self._wires_of(OTHER))
+        chassis.switch_off(self._others_wires)
 
-    def _wires_of(self, name: str) -> Path:
-        return self.wires if name == NODE else self.cluster.directory / f"wires-{name}"
+    @property
+    def _others_wires(self) -> Path:
+        return self.cluster.directory / "wires-of-other"
 
-    def _lay(self, name: str) -> int:
+    def _host(self, name: str, wires: Path) -> list[str]:
         program = ["/usr/bin/env", f"PYTHONPATH={REPOSITORY}", sys.executable, "-m", "tests.fencing.host"]
-        wires, kubeconfig = self._wires_of(name), self.cluster.kubeconfig()
-        return lay_wires(wires, [*program, name, str(kubeconfig), str(binaries() / "kwok"), str(wires)])
+        return [*program, name, str(self.cluster.kubeconfig()), str(binaries() / "kwok"), str(wires)]
 
     def stand_still(self) -> None:
         """Its kernel hangs, say: nothing of the host runs, and it still has power."""
@@ -70,13 +69,13 @@ class LivingSite(FenceSite):
     def go_on(self) -> None:
         os.killpg(self.pid, signal.SIGCONT)
 
-    def pod(self) -> Json:
-        """The StatefulSet's pod; empty while there is none."""
-        return self.find(PODS, POD, PLACE) or {}
+    def pod(self, name: str = POD) -> Json:
+        """A StatefulSet's pod; empty while there is none."""
+        return self.find(PODS, name, PLACE) or {}
 
-    def place(self) -> str:
+    def place(self, name: str = POD) -> str:
         """The node on which it runs; empty while it does not."""
-        pod = self.pod()
+        pod = self.pod(name)
         runs = pod and pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
         return str(pod["spec"].get("nodeName", "")) if runs else ""
 
@@ -114,11 +113,12 @@ def _uid(reference: Json) -> str:
     return str(reference["uid"])
 
 
-def stateful_set() -> Json:
-    """It tolerates a node that is silent for as long as that is: only a leader frees its pod."""
-    labels, container = {"app": "web"}, {"name": "web", "image": "web"}
+def stateful_set(name: str, *claims: Json) -> Json:
+    """Its pod tolerates a node that is silent for as long as that is: only a leader frees it."""
+    mounts = [{"name": each["metadata"]["name"], "mountPath": "/data"} for each in claims]
+    labels, container = {"app": name}, {"name": name, "image": name, "volumeMounts": mounts}
     keys = ("not-ready", "unreachable")
     tolerations = [{"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute"} for key in keys]
     template = {"metadata": {"labels": labels}, "spec": {"containers": [container], "tolerations": tolerations}}
-    spec = {"replicas": 1, "selector": {"matchLabels": labels}, "serviceName": "web", "template": template}
-    return {"metadata": {"name": "web"}, "spec": spec}
+    spec = {"replicas": 1, "selector": {"matchLabels": labels}, "serviceName": name, "template": template}
+    return {"metadata": {"name": name}, "spec": {**spec, "volumeClaimTemplates": list(claims)}}

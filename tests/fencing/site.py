@@ -1,4 +1,4 @@
-"""A cluster whose one host has a BMC and no agent: real API, leader, helper, fence_ipmilan and ipmi_sim."""
+"""A cluster whose one host has a BMC and no agent: real API, leader, helper, packaged fence agents and BMCs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from pp_hostd.fencing.call import is_done
+from pp_hostd.fencing.call import AgentReply, is_done
 from pp_hostd.fencing.client import run_agent
 from pp_hostd.kube.resources import (
     CONFIG_MAPS,
@@ -25,7 +25,8 @@ from pp_hostd.kube.resources import (
 )
 from pp_hostd.model.keys import NAMESPACE
 from tests.bmc.rig import NODE, PLACE, SETTINGS, Json, Rig
-from tests.bmc.simulator import PASSWORD, USER, lay_wires
+from tests.bmc.simulator import PASSWORD
+from tests.fencing.bmcs import Bmc, Ipmi
 from tests.fencing.helpers import Helpers
 from tests.fencing.values import a_call
 from tests.harness.eventually import eventually
@@ -36,14 +37,15 @@ UNKNOWN = {"nodeConditionType": "Ready", "nodeConditionStatus": "Unknown", "node
 
 
 class FenceSite(Rig):
-    """`begin` is how to get one. The test itself is the kubelet: `report` is its word."""
+    """`begin` is how to get one. The test itself is the kubelet: `report` is its word. Agents are those of the host, or
+    those in `agents`."""
 
     settings: Mapping[str, Any] = {**SETTINGS, "api.machines": "node", "power.cycle": False}
 
     @classmethod
     @contextlib.contextmanager
-    def begin(cls, directory: Path) -> Iterator[FenceSite]:
-        with Helpers.listening(directory / "sock") as helpers:
+    def begin(cls, directory: Path, *agents: Path) -> Iterator[FenceSite]:
+        with Helpers.listening(directory / "sock", *agents) as helpers:
             cls.environment = (f"PP_LEADER_FENCE_SOCKET={helpers.path}",)
             with cls.on([]) as site:
                 assert isinstance(site, FenceSite)
@@ -51,11 +53,9 @@ class FenceSite(Rig):
 
     def _build(self) -> None:
         self.create(NAMESPACES, {"metadata": {"name": PLACE}})
-        self.port = lay_wires(self.wires, ["sleep", "infinity"])
-        self.start_bmc()
+        self.give(self.bmc_of_host())
         self.install()
-        self.describe_bmc()
-        self.configure(power_management="ipmi")
+        self.configure({"power_management": "bmc"})
         self.remedy(UNKNOWN)
         self.create(NODES, {"metadata": {"name": NODE}})
         self.create(LEASES, {"metadata": {"name": NODE}, "spec": {"holderIdentity": NODE}}, KUBELET_LEASES)
@@ -68,20 +68,25 @@ class FenceSite(Rig):
         done = pp_leader(*install, "--flows", "node-fence")
         assert done.returncode == 0, done.stderr
 
-    def describe_bmc(self) -> None:
-        """How any method reaches the host's BMC."""
+    def bmc_of_host(self) -> Bmc:
+        return Ipmi(self.supervisor)
+
+    def give(self, bmc: Bmc) -> None:
+        """To the host."""
+        self.bmc = bmc
+        bmc.start()
+
+    def configure(self, lists: Mapping[str, str], **methods: str) -> None:
+        """The host's methods: these lists beside the default ones, `bmc`, and these others."""
         secret = {"password": b64encode(PASSWORD.encode()).decode()}
         self.create(SECRETS, {"metadata": {"name": "bmc"}, "data": secret}, NAMESPACE)
-        template = "agent_name=fence_ipmilan\nip=127.0.0.1\nlanplus=1\ncipher=3\n"
-        template += f"username={USER}\npassword_secret=bmc/password\n"
-        self.create_map("fence-method-template-ipmi", {"config.properties": template})
+        access = {**self.bmc.access, "agent_name": self.bmc.agent, "password_secret": "bmc/password"}
+        del access["password"]
+        self.create_map("fence-method-template-bmc", {"config.properties": properties(access)})
         self.create_map("fence-cluster-config", {"config.properties": "grace_timeout=1s\n"})
-
-    def configure(self, **lists: str) -> None:
-        """The host's methods: these lists beside the default ones, and `ipmi`."""
-        properties = "".join(f"{key}={value}\n" for key, value in lists.items())
-        method = f"template=fence-method-template-ipmi\nipport={self.port}\naction=reboot\n"
-        self.create_map(f"fence-config-{NODE}", {"config.properties": properties, "fence-method-ipmi": method})
+        described = {"bmc": "template=fence-method-template-bmc\naction=reboot\n", **methods}
+        data = {f"fence-method-{name.replace('_', '-')}": text for name, text in described.items()}
+        self.create_map(f"fence-config-{NODE}", {"config.properties": properties(lists), **data})
 
     def remedy(self, threshold: Json, *remedies: Json) -> None:
         """From when on Nodes are fenced, and the remedies that run as Jobs."""
@@ -118,10 +123,16 @@ class FenceSite(Rig):
 
     def switch_on(self) -> None:
         """By its BMC, as soon as that answers."""
-        access = {"ip": "127.0.0.1", "ipport": str(self.port), "username": USER, "password": PASSWORD}
-        call = a_call({**access, "lanplus": "1", "cipher": "3"}, "fence_ipmilan", "on")
-        socket = self.environment[0].partition("=")[2]
-        eventually(lambda: is_done(asyncio.run(run_agent(socket, call))), "the host is on", 60)
+        eventually(lambda: is_done(self.act("on")), "the host is on", 60)
+
+    def act(self, action: str) -> AgentReply:
+        """Has the agent of its BMC do this."""
+        call = a_call(self.bmc.access, self.bmc.agent, action)
+        return asyncio.run(run_agent(self.environment[0].partition("=")[2], call))
+
+
+def properties(values: Mapping[str, str]) -> str:
+    return "".join(f"{key}={value}\n" for key, value in values.items())
 
 
 _INFO = """
