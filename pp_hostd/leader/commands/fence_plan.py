@@ -10,7 +10,8 @@ from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import CONFIG_MAPS, NODE_REMEDY_CONFIGURATIONS, NODES, SECRETS
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.commands.host import find_node
-from pp_hostd.leader.remedies.node_fence.config_maps import CLUSTER, CONFIG, ConfigMapsSeen, FenceConfigMaps
+from pp_hostd.leader.remedies.node_fence.agent_jobs import by_executor
+from pp_hostd.leader.remedies.node_fence.config_maps import CLUSTER, CONFIG, JOB, ConfigMapsSeen, FenceConfigMaps
 from pp_hostd.leader.remedies.node_fence.configuration import (
     Configuration,
     Fences,
@@ -99,7 +100,8 @@ class FencePlan:
         own = self.node in self.config_maps.of_nodes
         source = f"By ConfigMap {NAMESPACE}/{CONFIG}{self.node}" if own else "By default, since it has no fence-config"
         jobs = next((rules for _, rules, threshold in self._thresholds() if not threshold.remedies), None)
-        yield PlannedFlow(f"{source}, a flow would run now:", {step.value: found(step, jobs) for step in Step})
+        where = ", agents in Jobs" if self.config_maps.numbers.executor == JOB else ""
+        yield PlannedFlow(f"{source}, a flow would run now{where}:", {step.value: found(step, jobs) for step in Step})
         for configuration, rules, threshold in self._thresholds():
             then = "" if threshold.remedies else ", and the lists above are carried out"
             steps = LADDER if threshold.remedies else {}
@@ -130,6 +132,9 @@ class FencePlan:
             yield f"ConfigMap {NAMESPACE}/{CLUSTER}: {self.config_maps.cluster.reason}"
         yield from self.unreadable
         yield from self.agents[self.node].errors
+        in_jobs = by_executor(self.agents[self.node].methods, self.config_maps.numbers)
+        if isinstance(in_jobs, Unreadable):
+            yield f"{in_jobs.what}: {in_jobs.reason}"
         if len(self.selecting) > 1:
             names = " and ".join(each.key for each in self.selecting)
             yield f"{names} select this node, and so none of them begins a flow: let one alone select it"

@@ -197,6 +197,18 @@ def test_a_password_in_a_config_map_is_warned_about_and_never_shown(any_desk: De
     assert "hunter2" not in prose
 
 
+def test_agents_in_jobs_are_shown_and_a_password_that_a_job_would_show_is_an_error(any_desk: Desk) -> None:
+    image = properties(executor="job", agent_image="registry.example/agents:1")
+    any_desk.store("fence-cluster-config", {"config.properties": image})
+    configure(any_desk, ipmi=IPMI)
+    prose = said_of(any_desk, "show", "worker-1")
+    assert "a flow would run now, agents in Jobs:" in prose and "ERROR" not in prose
+    configure(any_desk, ipmi={"agent_name": "fence_ipmilan", "ip": "192.0.2.7", "password": "hunter2"})
+    prose = said_of(any_desk, "show", "worker-1")
+    assert "ERROR: method ipmi: password is in a ConfigMap, and with executor=job everybody could read it" in prose
+    assert "hunter2" not in prose
+
+
 def test_a_flow_is_shown_with_its_methods_and_what_it_waits_for(any_desk: Desk) -> None:
     fence(any_desk, **{**FAILED, "status": "Running"}, stepStartedAt="2026-03-01T12:00:00Z")
     prose = said_of(any_desk, "show", "worker-1")
