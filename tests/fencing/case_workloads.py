@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from pp_hostd.kube.resources import NODES
-from tests.bmc.rig import NODE
+from pp_hostd.kube.resources import NODES, Resource
+from tests.bmc.rig import NODE, PLACE
 from tests.fencing.living import LONG_SECONDS, OTHER, LivingSite
 from tests.fencing.site import UNKNOWN
 from tests.harness.eventually import eventually
 
+BUDGETS = Resource("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets")
 DEADLOCK = {"nodeConditionType": "KernelDeadlock", "nodeConditionStatus": "True", "nodeConditionPeriod": "1s"}
 
 
@@ -78,3 +79,30 @@ def test_a_remedy_runs_as_a_job_on_another_node(site: LivingSite) -> None:
     site.reaches("Recovery", "Final")
     assert len(site.jobs()) == 1
     assert (site.pod()["metadata"]["uid"], site.place()) == (uid, NODE)
+
+
+def test_a_drain_moves_a_pod_once_its_disruption_budget_allows_that(site: LivingSite) -> None:
+    selector = {"matchLabels": {"app": "web"}}
+    site.create(BUDGETS, {"metadata": {"name": "web"}, "spec": {"minAvailable": 1, "selector": selector}}, PLACE)
+    eventually(
+        lambda: "observedGeneration" in (site.find(BUDGETS, "web", PLACE) or {}).get("status", {}),
+        "Kubernetes has counted what the budget allows",
+        LONG_SECONDS,
+    )
+    site.create_map(
+        "fence-cluster-config",
+        {"config.properties": "grace_timeout=1s\ndrain_timeout=5s\nstep_retries=0\ngiveup_retries=100\n"},
+    )
+    ladder = {"remedy1": {"name": "mark-unschedulable", "period": "1s"}, "remedy2": {"name": "drain"}}
+    site.remedy({**DEADLOCK, **ladder, "recovery": {"name": "mark-schedulable"}})
+    uid = site.pod()["metadata"]["uid"]
+    site.detect("KernelDeadlock", "True")
+    eventually(lambda: "disruption budget" in site.fence().get("reason", ""), "the budget objects", LONG_SECONDS)
+    metadata = site.pod()["metadata"]
+    assert metadata["uid"] == uid and "deletionTimestamp" not in metadata
+    site.patch(BUDGETS, "web", {"spec": {"minAvailable": 0}}, PLACE)
+    eventually(lambda: site.place() == OTHER, "the pod runs elsewhere", LONG_SECONDS)
+    site.reaches("Power-Management", "Done")
+    site.detect("KernelDeadlock", "False")
+    site.reaches("Recovery", "Final")
+    assert not site.fence().get("cleaned"), "its kubelet has ended the pod, and nobody had to free it"
