@@ -70,6 +70,8 @@ class Term:
     """For the ids of condemnations that the next plan begins; the driver makes another one for each plan."""
     calm_at: float = 0.0
     """Nobody is condemned before: too many were sick a while ago."""
+    labelled: Mapping[str, str] = field(default_factory=dict)
+    """The uid of the Node that bore the label of the control plane last, by name."""
     beginnings: Mapping[Beginning, float] = field(default_factory=dict)
     """Until when each beginning of a remediation counts against the budget, as far as this leader has seen it."""
 

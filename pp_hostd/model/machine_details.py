@@ -114,6 +114,8 @@ class MachineDetails:
     external: tuple[str, ...] = ()
     """The status/reason of each of its conditions ExternallyRemediated; empty if there is none."""
     actuator: str = ""
+    control_plane: bool = False
+    """Whether its own labels say that it runs the control plane, whatever those of its Node say."""
 
 
 NO_HOST = MachineDetails()
@@ -145,6 +147,7 @@ def _of_machine(machine: Fields, metadata: Fields) -> MachineDetails:
         flow=_flow(annotations),
         claim=_claimed(annotations),
         kept=_kept(metadata),
+        control_plane=_is_control_plane(metadata.section("labels")),
         paused=next((key for key in (PAUSED_MACHINE, SKIP_REMEDIATION) if key in annotations), ""),
         cluster=_cluster(metadata),
         deleting=metadata.anything("deletionTimestamp") is not None,
@@ -216,9 +219,12 @@ def _named(namespace: str, name: str) -> str:
     return matching(f"{namespace}/{name}", HOST_NAME, "the host in spec.providerID")
 
 
+def _is_control_plane(labels: Fields) -> bool:
+    return labels.anything(_ROLE) in ("master", "control-plane") or _CONTROL_PLANE in labels
+
+
 def _kept(metadata: Fields) -> str:
-    labels = metadata.section("labels")
-    if labels.anything(_ROLE) in ("master", "control-plane") or _CONTROL_PLANE in labels:
+    if _is_control_plane(metadata.section("labels")):
         return "it is a control-plane machine"
     owners = (Fields(owner, "an owner") for owner in metadata.elements("ownerReferences"))
     return "" if any(owner.anything("controller") is True for owner in owners) else "no controller owns it"

@@ -218,6 +218,41 @@ def test_a_quorum_of_the_control_plane_is_never_condemned(size: int, most: int) 
     assert any("would leave no quorum" in next_action.sentence for next_action in world.driver.next_actions)
 
 
+def registered_again(world: World) -> None:
+    """By its kubelet, which can't give it the label."""
+    lost = dict(world.api.objects["nodes"][HOST])
+    world.api.put("nodes", HOST, None)
+    world.driver.turn()
+    labels = {key: value for key, value in lost["metadata"]["labels"].items() if key != CONTROL_PLANE}
+    world.api.put("nodes", HOST, {**lost, "metadata": {**lost["metadata"], "uid": "another", "labels": labels}})
+
+
+def test_a_control_plane_node_that_is_registered_again_without_its_label_still_counts() -> None:
+    world = after(control_plane(1, 1), 10.0)
+    registered_again(world)
+    after(world, 10.0)
+    assert "one more of 1 control-plane nodes would leave no quorum" in world.next_action(HOST)
+    assert not condemned(world)
+
+
+def test_somebody_may_take_the_label_off() -> None:
+    world = after(control_plane(1, 1), 10.0)
+    world.api.patch("nodes", HOST, {"metadata": {"labels": {CONTROL_PLANE: None}}})
+    assert condemned(after(world, 10.0)) == [f"machines/{HOST}"]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [{"cluster.x-k8s.io/control-plane": ""}, {"machine.openshift.io/cluster-api-machine-role": "master"}],
+    ids=("Cluster API", "OpenShift"),
+)
+def test_a_machine_says_that_it_runs_the_control_plane_though_its_node_does_not(labels: dict[str, str]) -> None:
+    world = control_plane(0, 1)
+    world.api.patch(world.api.machine_kind, f"machines/{HOST}", {"metadata": {"labels": labels}})
+    assert not condemned(after(world, 10.0))
+    assert "one more of 1 control-plane nodes would leave no quorum" in world.next_action(HOST)
+
+
 def test_workers_need_no_quorum() -> None:
     assert len(condemned(after(control_plane(1, 4), 10.0))) == 3
 

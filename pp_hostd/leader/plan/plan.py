@@ -67,7 +67,8 @@ def plan(
                 next_actions += [] if next_action.is_idle else [next_action]
                 memories[next_action.key] = memory
     allowance = valves.allowance
-    term = replace(term, memories=memories, calm_at=valves.calm_at, beginnings=allowance.counted)
+    calm_at, labelled = valves.calm_at, valves.labelled
+    term = replace(term, memories=memories, calm_at=calm_at, labelled=labelled, beginnings=allowance.counted)
     return Planned(tuple(next_actions), term, allowance)
 
 

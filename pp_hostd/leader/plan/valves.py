@@ -151,13 +151,14 @@ class Reach:
 @frozen
 class Valves:
     """The counts of one plan. `storm` says that too many nodes are sick at once; empty if they are not. `busy` are
-    worked on. Of the `control_plane` nodes that run the control plane `busy_control_plane` are worked on, have not come
-    back since, or have a host that is off. `calm_at`: see Term."""
+    worked on. Of the `control_plane` nodes `busy_control_plane` are worked on, have not come back since, or have a host
+    that is off. `labelled` and `calm_at`: see Term."""
 
     storm: str
     busy: int
     busy_control_plane: Set[str]
-    control_plane: int
+    control_plane: Set[str]
+    labelled: Mapping[str, str]
     calm_at: float
     allowance: Allowance
     first_steps: tuple[type[LeaderStep], ...]
@@ -170,7 +171,12 @@ class Valves:
         busy = {machine.node for machine in asked if isinstance(machine.condemnation, Condemned)}
         deleted = {name for name, stored in observed.backups.items() if not is_early(stored)}
         busy |= deleted | {name for name in observed.marked if begun(observed.nodes.get(name))}
-        control_plane = {name for name, seen in observed.nodes.items() if seen.control_plane}
+        labelled = _labelled(observed, term)
+        named = {seen.machine.node or seen.machine.machine_key: seen.host.control_plane for seen in reach.requested}
+        control_plane = {
+            node for node, says in named.items() if says or (node in labelled and node not in observed.nodes)
+        }
+        control_plane |= {name for name, uid in labelled.items() if _is_of_control_plane(observed.nodes.get(name), uid)}
         control_plane |= {name for name, stored in observed.backups.items() if _of_control_plane(stored)}
         absent = {name for name in control_plane if _absent(observed.nodes.get(name))}
         storm = _storm(settings.leader.max_unhealthy, observed, asked, deleted, reach.within_reach)
@@ -182,7 +188,8 @@ class Valves:
             storm=storm,
             busy=len(worked_on),
             busy_control_plane=busy_control_plane,
-            control_plane=len(control_plane),
+            control_plane=control_plane,
+            labelled=labelled,
             calm_at=calm_at,
             allowance=Allowance.of(most_begin, observed, term, now),
             first_steps=(SpendBudget, *reach.first_steps),
@@ -194,7 +201,7 @@ class Valves:
         begins = next_action.stage is Stage.CONDEMNING or isinstance(next_action.step, self.first_steps)
         if not begins or view.condemned is not None or begun(seen):
             return self
-        own = {view.name} if seen is not None and seen.control_plane else set()
+        own = self.control_plane & {view.name or view.machine_key}
         return replace(
             self,
             busy=self.busy + 1,
@@ -222,10 +229,11 @@ class Valves:
                 f"the leader works on {self.busy} nodes already, and leader.max_at_once is {settings.max_at_once}",
                 None,
             )
-        control_plane = view.seen is not None and view.seen.control_plane
-        others, spare = self.busy_control_plane - {view.name}, (self.control_plane - 1) // 2
+        own, size = view.name or view.machine_key, len(self.control_plane)
+        control_plane = own in self.control_plane
+        others, spare = self.busy_control_plane - {own}, (size - 1) // 2
         if control_plane and len(others) >= spare:
-            return f"one more of {self.control_plane} control-plane nodes would leave no quorum", None
+            return f"one more of {size} control-plane nodes would leave no quorum", None
         return "", None
 
 
@@ -252,6 +260,19 @@ def handed_over(view: View) -> NextAction | None:
 def begun(seen: NodeSeen | None) -> bool:
     """Whether a leader has laid hands on this Node."""
     return seen is not None and (seen.node.tainted or seen.node.freeing is not None)
+
+
+def _labelled(observed: Observed, term: Term) -> dict[str, str]:
+    """The uid of the Node of each name that bore the label of the control plane last, as far as this term has seen.
+    Somebody has taken it off a Node that is there and has lost it; another Node of that name is no such word."""
+    nodes = observed.nodes
+    kept = {name: uid for name, uid in term.labelled.items() if name not in nodes or nodes[name].node.uid != uid}
+    return {**kept, **{name: seen.node.uid for name, seen in nodes.items() if seen.control_plane}}
+
+
+def _is_of_control_plane(seen: NodeSeen | None, labelled_uid: str) -> bool:
+    """A kubelet that registers its Node again can't give it the label, and runs on the same host."""
+    return seen is not None and (seen.control_plane or seen.node.uid != labelled_uid)
 
 
 def _of_control_plane(stored: BackupSeen) -> bool:

@@ -80,6 +80,8 @@ def test_some_machines_are_never_deleted(labels: dict[str, str], owners: bool, e
     world = PoweredWorld()
     change = {"labels": labels} if owners else {"labels": labels, "ownerReferences": None}
     world.api.patch("machines", world.machine_key, {"metadata": change})
+    for name in (HOST, *PEERS[:2]):
+        world.api.patch("nodes", name, {"metadata": {"labels": {CONTROL_PLANE: ""}}})
     world.change_host(spec={"externallyProvisioned": external})
     never_on(world)
     assert not world.steps(DeleteMachine)
@@ -222,6 +224,29 @@ def test_the_operators_own_pause_after_failures_is_told() -> None:
     world.change_host(status={**error, "errorCount": 8})
     world.request()
     assert "failure 8; it tries again within about 256 min" in world.held(TEN_MINUTES)
+
+
+def test_the_host_of_a_control_plane_node_that_somebody_has_deleted_is_not_switched_off() -> None:
+    """With it the API would go, and nobody could switch it on again."""
+    world = PoweredWorld()
+    world.api.patch("nodes", HOST, {"metadata": {"labels": {CONTROL_PLANE: ""}}})
+    world.request()
+    world.spend(TEN_MINUTES)
+    world.delete_node(HOST)
+    world.spend(TEN_MINUTES)
+    assert "one more of 1 control-plane nodes would leave no quorum" in world.next_action(HOST)
+    assert world.powered and not world.steps(SwitchOff)
+
+
+def test_a_control_plane_machine_without_a_node_is_not_switched_off_either() -> None:
+    world = PoweredWorld(enrolled=False)
+    world.delete_node(HOST)
+    labels = {"cluster.x-k8s.io/control-plane": ""}
+    world.api.patch("machines", world.machine_key, {"metadata": {"labels": labels}, "status": {"nodeRef": None}})
+    world.request()
+    world.spend(TEN_MINUTES)
+    assert any("would leave no quorum" in each.sentence for each in world.driver.next_actions)
+    assert world.powered
 
 
 def test_a_control_plane_host_that_somebody_keeps_off_counts_against_the_quorum() -> None:
