@@ -49,9 +49,9 @@ class FenceInvariants:
         if not self._devices.is_cut_off(name):
             raise Violation("two copies", f"{name} runs, and can write to, what the leader has just freed")
 
-    def at_the_end(self, is_requested: Callable[[str], bool]) -> None:
+    def at_the_end(self, is_remediated: Callable[[str], bool]) -> None:
         """A flow whose node somebody else has remediated may wait for that."""
-        for name in itertools.filterfalse(is_requested, self._world.names):
+        for name in itertools.filterfalse(is_remediated, self._world.names):
             fence = self._fences.found(name)
             if fence is None or fence.progress.gave_up or fence.progress.status is Status.FINAL:
                 continue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 
 from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, NODES
 from pp_hostd.leader.plan.valves import LEAST_RESETS_PER_HOUR, most_of
@@ -192,7 +191,7 @@ class Invariants:
                 raise Violation("progress", "the API is not back")
             return
         if self._of_fences is not None:
-            self._of_fences.at_the_end(partial(_is_requested, world))
+            self._of_fences.at_the_end(lambda name: _is_requested(world, name) or name in self._cycled)
         for name, host in world.hosts.items():
             self._host_at_the_end(name, host)
 

@@ -98,7 +98,7 @@ def test_each_fence_has_a_row(any_desk: Desk) -> None:
     since = datetime.now(timezone.utc) - timedelta(minutes=10, seconds=30)
     moment = render_moment(since.replace(microsecond=0))
     fence(any_desk, **FAILED, conditions=[GAVE_UP], cleaned=True, stepStartedAt=moment)
-    fence(any_desk, "worker-2", step="Isolation", status="Done", reason="Ready=Unknown")
+    fence(any_desk, "worker-2", step="Isolation", status="Done", reason="Ready=Unknown", id=18)
     prose = said_of(any_desk, "list")
     assert "NODE STATE STEP STATUS RESTARTS FREED SINCE REASON" in prose
     assert "worker-1 error Power-Management Error 5 yes 10m gave up: the BMC is silent" in prose

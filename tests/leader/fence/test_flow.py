@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from pp_hostd.fencing.call import AgentCall, AgentReply
 from pp_hostd.leader.plan.view import Electorates, Target, View
 from pp_hostd.leader.remedies.node_fence import NODE_FENCE
@@ -10,6 +14,7 @@ from pp_hostd.leader.remedies.node_fence.steps import NoteBoot
 from pp_hostd.leader.steps.nodes import MarkFreeing
 from pp_hostd.leader.steps.workloads import FreeWorkloads
 from pp_hostd.model.node import Node, parse_node
+from pp_hostd.sim.fences import EDITS
 from tests.leader.fence.fence_world import IPMI, SAN, FenceWorld
 from tests.leader.virtual_host import HOST
 
@@ -51,6 +56,18 @@ def test_a_node_that_is_well_before_anything_ran_loses_its_fence() -> None:
     world.run(lambda: world.found() is None)
     assert not world.calls
     assert not world.node(HOST).node.unschedulable
+
+
+@pytest.mark.parametrize("claim", EDITS, ids=str)
+def test_a_fence_that_no_leader_has_begun_begins_at_its_beginning_whatever_it_claims(claim: dict[str, Any]) -> None:
+    """There the limits hold it, this one among them: a new leader begins nothing yet."""
+    world = a_world()
+    world.cut_off()
+    world.fence(**claim)
+    world.spend(world.settings.leader.start_grace_seconds - 1)
+    assert "this leader has just begun" in world.next_action()
+    assert not world.calls
+    world.run(lambda: world.is_at("Isolation", "Done"))
 
 
 def test_a_node_that_becomes_well_after_its_isolation_is_recovered_without_a_power_cycle() -> None:

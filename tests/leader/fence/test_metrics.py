@@ -95,7 +95,7 @@ async def test_the_leader_serves_them() -> None:
     """A flow has failed for the last time, and the leader gives it up."""
     async with cluster() as (client, other):
         await other.create(NODES, sample(NODES, "worker-1"))
-        failed = {"step": "Recovery", "status": "Error", "restarts": 99}
+        failed = {"id": 17, "step": "Recovery", "status": "Error", "restarts": 99}
         await other.create(NODE_FENCES, {"metadata": {"name": fence_name("worker-1")}, "node": "worker-1", **failed})
         wake, journal = asyncio.Event(), Journal("/nonexistent")
         election = Election(client, "leader-host", 60.0, boottime, wake.set)

@@ -133,7 +133,8 @@ class Progress:
 
 @frozen
 class NodeFence:
-    """`deleting`: somebody has deleted it, and a finalizer keeps it."""
+    """`deleting`: somebody has deleted it, and a finalizer keeps it. Of a flow that no leader has begun (it has no id)
+    the object may claim what it likes: the flow begins at its beginning, where the limits hold it."""
 
     name: str
     uid: str
@@ -184,14 +185,14 @@ def _fence(fields: Fields) -> NodeFence:
     name, node = metadata.text("name", NAME), fields.text("node", NAME)
     if name != fence_name(node):
         raise Refused(f"it is about Node {node}, and then its name is {fence_name(node)}")
-    cause = fields.section("cause")
+    cause, progress = fields.section("cause"), _progress(fields)
     return NodeFence(
         name=name,
         uid=metadata.text("uid", OPAQUE),
         resource_version=metadata.text("resourceVersion", OPAQUE),
         node=node,
         cause=Cause(*(str(cause.anything(key) or "") for key in ("configuration", "condition", "status"))),
-        progress=_progress(fields),
+        progress=progress if progress.id else Progress(reason=progress.reason),
         deleting=metadata.anything("deletionTimestamp") is not None,
     )
 
