@@ -228,11 +228,13 @@ class Invariants:
         return fence is not None and fence.progress.status is not Status.FINAL
 
     def _registers(self, name: str, host: Host) -> bool:
-        """Whether its kubelet would create its Node: nothing holds it, and no leader has a backup any more, since the
-        Machine was deleted while the Node was gone. The kubelets of this simulator create none."""
-        kept = self._world.api.exists(CONFIG_MAPS, NAMESPACE, backup_name(name))
+        """Whether its kubelet would create its Node: nothing holds it, and no leader recreates it. That is so where the
+        host is not enrolled, and where the Machine was deleted while the Node was gone, so that no leader has a backup
+        any more. The kubelets of this simulator create none."""
+        api = self._world.api
+        kept = name not in api.machine_deleted_at or api.exists(CONFIG_MAPS, NAMESPACE, backup_name(name))
         free = self._boots(host) or host.runs_workloads or not host.held
-        return name in self._world.api.machine_deleted_at and not kept and free
+        return free and (not kept or name in api.cluster.unenrolled)
 
     def _boots(self, host: Host) -> bool:
         """Whether it is about to be up: its kubelet has not looked yet, or a shutdown hangs that nothing guards."""
