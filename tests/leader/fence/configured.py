@@ -7,13 +7,16 @@ from typing import Any
 from pp_hostd.kube.resources import NODE_FENCES
 from pp_hostd.leader.caches import Watch
 from pp_hostd.leader.interfaces import Reading, Requester
+from pp_hostd.leader.node_memory import NodeMemory
 from pp_hostd.leader.registry import Registry
 from pp_hostd.leader.remedies.node_fence.configuration import Configuration, parse_configuration
 from pp_hostd.leader.remedies.node_fence.fence import FENCE, NodeFences
+from pp_hostd.leader.remedies.node_fence.memory import after_news
 from pp_hostd.leader.remedies.node_fence.seen import FencesSeen
 from pp_hostd.leader.remedies.poison_pill import POISON_PILL
 from pp_hostd.leader.requests.annotations import ANNOTATIONS
 from pp_hostd.leader.requests.thresholds import THRESHOLDS
+from pp_hostd.leader.steps.port import StepNews
 from pp_hostd.model.keys import PAUSED_NODE
 from pp_hostd.model.settings import Settings
 from tests.leader.health.checked import CheckedWorld
@@ -33,6 +36,9 @@ class FenceReader(Requester):
         fences = NodeFences()
         watch = Watch((NODE_FENCES,), (fences,), unused=True)
         return Reading(FENCE, (watch,), lambda: FencesSeen(fences.seen))
+
+    def after_news(self, _: Settings, memory: NodeMemory, news: list[StepNews]) -> NodeMemory:
+        return after_news(memory, news)
 
 
 REGISTRY = Registry((POISON_PILL,), (ANNOTATIONS, THRESHOLDS, FenceReader()))

@@ -20,6 +20,7 @@ from pp_hostd.leader.remedies.node_fence.memory import FenceMemory, after_look, 
 from pp_hostd.leader.remedies.node_fence.plan import fenced
 from pp_hostd.leader.remedies.node_fence.seen import FencesSeen, ProvidersCache
 from pp_hostd.leader.remedies.node_fence.steps import BeginFence
+from pp_hostd.leader.remedies.node_fence.survey import with_look_ahead
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.leader.steps.port import StepNews
 from pp_hostd.model.condemnation import NotRequested
@@ -102,7 +103,8 @@ class NodeFenceRemedy(Remedy):
             return view.memory
         found = after_look(part, fence, view.now, view.term.draw.wallclock_seconds)
         # Another status: workloads that were freed before it are counted again.
-        return view.memory if found is part else replace(view.memory, left=None).with_part(found)
+        memory = view.memory if found is part else replace(view.memory, left=None)
+        return memory.with_part(with_look_ahead(found, view.term, view.name))
 
     def after_news(self, settings: Settings, memory: NodeMemory, news: list[StepNews]) -> NodeMemory:
         return after_news(memory, news)

@@ -67,10 +67,11 @@ NOBODY = Summary()
 @frozen
 class Judgement:
     """`known` are, for each Node, its facts, the configurations that select it, and the opinion by their thresholds.
-    `matching` are those that have reached one."""
+    `matching` are those that have reached one, `awaited` says when those reach one that will if nothing changes."""
 
     known: Mapping[str, tuple[NodeFacts, tuple[str, ...], Opinion]] = field(default_factory=dict)
     matching: Mapping[str, Threshold] = field(default_factory=dict)
+    awaited: Mapping[str, float] = field(default_factory=dict)
     summaries: Mapping[str, Summary] = field(default_factory=dict)
     due_at: float = math.inf
 
@@ -92,10 +93,12 @@ def judged(
             last = facts, selecting, opinion(thresholds, facts, ages)
         known[name] = last
     matching = {name: said.reached for name, (_, _, said) in known.items() if said.reached is not None}
-    due_at = min((said.due_at for _, _, said in known.values()), default=math.inf)
+    awaited = {name: said.due_at for name, (_, _, said) in known.items() if said.awaited is not None}
+    due_at = min(awaited.values(), default=math.inf)
     groups = Counter((selecting, said.reached is not None) for _, selecting, said in known.values())
     shared = sorted(name for name, (_, selecting, _) in known.items() if len(selecting) > 1)
-    return Judgement(known, matching, {name: _summary(name, known, groups, shared) for name in rules}, due_at)
+    summaries = {name: _summary(name, known, groups, shared) for name in rules}
+    return Judgement(known, matching, awaited, summaries, due_at)
 
 
 def _summary(

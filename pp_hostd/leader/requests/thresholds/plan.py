@@ -23,7 +23,9 @@ from pp_hostd.leader.remedies.node_fence.configuration import (
     RemedyRules,
 )
 from pp_hostd.leader.remedies.node_fence.fence import FENCE
+from pp_hostd.leader.remedies.node_fence.flow import at_work
 from pp_hostd.leader.remedies.node_fence.seen import FencesSeen
+from pp_hostd.leader.remedies.node_fence.survey import ahead_key, look_around
 from pp_hostd.leader.requests.thresholds.judge import NOBODY, Judgement, Summary, judged
 from pp_hostd.leader.requests.thresholds.steps import CreateFence, SetStatus
 from pp_hostd.leader.steps.port import LeaderStep
@@ -36,6 +38,8 @@ from pp_hostd.model.settings import Settings
 
 LOOK_AGAIN_SECONDS = 30.0
 """Between two attempts to create the same NodeFence, while no watch shows one."""
+AHEAD_SECONDS = 4.0
+"""So long before a Node reaches its threshold the leader looks around: longer than the look takes."""
 STATUS_SECONDS = 5.0
 """Between two writes of a status at least."""
 TOO_MANY = "TooManyNotResponding"
@@ -82,6 +86,10 @@ def thresholds(
         step = _fence(view_of(key, node), seen, known.judgement)
         if step is not None:
             yield _paced(view_of(key, node), key, step, LOOK_AGAIN_SECONDS, str(step.threshold))
+    for node, reached_at in ({} if storm else _next_to_be_fenced(known.judgement, observed)).items():
+        view = view_of(ahead_key(node), node)
+        if not why_not(view, seen, known.judgement.selecting(node)):
+            yield _looks_ahead(view, reached_at), view.memory
     for name, configuration in sorted(seen.configurations.items()):
         summary = known.judgement.summaries.get(name, NOBODY)
         status, view = summed_up(configuration, summary, storm), view_of(configuration.key)
@@ -120,6 +128,25 @@ def told_storm(judgement: Judgement, observed: Observed) -> str:
     if count <= most:
         return ""
     return f"{count} of {nodes} Nodes have reached a threshold, and at most {most} may at once: no flow begins"
+
+
+def _next_to_be_fenced(judgement: Judgement, observed: Observed) -> dict[str, float]:
+    """The Nodes that are fenced next, if nothing changes, and when each reaches its threshold (-inf: it has). No more
+    than may begin."""
+    part = observed.part(FencesSeen)
+    free = part.config_maps.numbers.max_at_once - sum(map(at_work, part.fences.values()))
+    due = {**judgement.awaited, **dict.fromkeys(judgement.matching, -math.inf)}
+    waiting = sorted((each for each in due if each not in part.fences), key=lambda name: (due[name], name))
+    return {name: due[name] for name in waiting[: max(0, free)]}
+
+
+def _looks_ahead(view: View, due_at: float) -> NextAction:
+    """The look around before that time, so that the flow need not wait for it. It is remembered until then."""
+    told, begins_at = "looking around before it reaches its threshold", due_at - AHEAD_SECONDS
+    looks = look_around(view) if begins_at <= view.now < due_at else None
+    waits_until_at = begins_at if view.now < begins_at else None
+    looks = looks or NextAction(view.name, "", Stage.REMEDIATING, told, due_at=waits_until_at)
+    return replace(looks, of=ahead_key(view.name), quiet=True)
 
 
 def _fence(view: View, seen: ConfigurationsSeen, judgement: Judgement) -> CreateFence | None:
