@@ -9,6 +9,7 @@ from typing import Callable
 from tests.bench import (
     agent,
     detection,
+    fencing,
     guest_start,
     judging,
     latency,
@@ -44,6 +45,7 @@ BENCHES: dict[str, Callable[[], Iterable[Figure]]] = {
     "timeline": timeline.remediation,
     "cable": pulled_link.pulled_link,
     "power": power_cycles.power_cycles,
+    "fencing": fencing.fencing,
     "guest": guest_start.agent_start,
 }
 

@@ -29,7 +29,7 @@ IDLE_SECONDS = 60.0
 
 def idle_costs() -> Iterator[Figure]:
     """Of the real process, at the default settings."""
-    with EmbeddedCluster.start() as cluster, _leading(str(cluster.kubeconfig())) as leader:
+    with EmbeddedCluster.start() as cluster, leading(str(cluster.kubeconfig())) as leader:
         before, since = leader.requests(), time.monotonic()
         time.sleep(IDLE_SECONDS)
         minutes = (time.monotonic() - since) / 60
@@ -39,9 +39,9 @@ def idle_costs() -> Iterator[Figure]:
 
 
 @contextmanager
-def _leading(kubeconfig: str) -> Iterator[Running]:
-    """A leader that has listed all Nodes and written their roster."""
-    asyncio.run(_enrolled(kubeconfig))
+def leading(kubeconfig: str, count: int = COUNT) -> Iterator[Running]:
+    """A leader that has listed so many Nodes and written their roster."""
+    asyncio.run(_enrolled(kubeconfig, count))
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "pp-hostd.toml")
         path.write_text(
@@ -50,17 +50,17 @@ def _leading(kubeconfig: str) -> Iterator[Running]:
         command = [*PP_LEADER, "run", "--config", str(path)]
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
             try:
-                eventually(lambda: asyncio.run(_listed(kubeconfig)) == COUNT, "the roster is written", 120)
+                eventually(lambda: asyncio.run(_listed(kubeconfig)) == count, "the roster is written", 120)
                 yield Running(process.pid, METRICS_PORT)
             finally:
                 process.kill()
 
 
-async def _enrolled(kubeconfig: str) -> None:
-    await fill(kubeconfig)
+async def _enrolled(kubeconfig: str, count: int) -> None:
+    await fill(kubeconfig, count)
     client = ApiClient(load(kubeconfig), deadline_seconds=10)
     await client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
-    data = {node_name(number): "{}" for number in range(COUNT)}
+    data = {node_name(number): "{}" for number in range(count)}
     await client.create(CONFIG_MAPS, {"metadata": {"name": ENROLLED}, "data": data}, namespace=NAMESPACE)
     client.close()
 

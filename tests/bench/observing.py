@@ -16,7 +16,7 @@ from pp_hostd.model.promise import Armed, GateKind, WatchdogKind
 from tests.bench.figure import Figure
 from tests.harness.embedded import EmbeddedCluster
 
-COUNT, NODE_BYTES = 5000, 8000
+COUNT, NODE_BYTES, POOLS = 5000, 8000, 5
 IMAGES = [
     {"names": [f"registry.example/project/image-{number}@sha256:{number:064x}"], "sizeBytes": 123456789}
     for number in range(52)
@@ -34,11 +34,11 @@ def observer_memory() -> Iterator[Figure]:
     yield Figure(f"observer: {COUNT:,} Nodes of 8 kB", found["resident_kb"] / 1024, "MB", at_most=80)
 
 
-async def fill(kubeconfig: str) -> None:
+async def fill(kubeconfig: str, count: int = COUNT) -> None:
     """So many Nodes, as large as real ones."""
     client = ApiClient(load(kubeconfig), deadline_seconds=10)
     assert len(json.dumps(_node(0))) > NODE_BYTES
-    for number in range(COUNT):
+    for number in range(count):
         await client.create(NODES, _node(number))
     client.close()
 
@@ -52,8 +52,13 @@ def _node(number: int) -> Json:
     boot, uid = f"{number:08x}-0000-4000-8000-000000000000", f"{number:08x}-0000-4000-8000-111111111111"
     promise = Armed(boot, 22.0, 10.0, WatchdogKind.HARDWARE, GateKind.HOLD, uid, 1)
     address = {"type": "InternalIP", "address": f"10.78.{number >> 8}.{number & 255}"}
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
     return {
-        "metadata": {"name": node_name(number), "annotations": {AGENT: promise.render()}},
+        "metadata": {
+            "name": node_name(number),
+            "labels": {"pool": f"pool-{number % POOLS}"},
+            "annotations": {AGENT: promise.render()},
+        },
         "spec": {"providerID": f"metal3://{uid}"},
-        "status": {"addresses": [address], "images": IMAGES},
+        "status": {"addresses": [address], "conditions": [ready], "images": IMAGES},
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import statistics
 import subprocess
 import tempfile
@@ -89,11 +88,11 @@ async def _measured(kubeconfig: str, count: int) -> list[Figure]:
         await asyncio.sleep(5)  # until it has listed all
         working = [asyncio.create_task(site.operate()), asyncio.create_task(site.look())]
         await asyncio.sleep(1)
-        requests, cpu = leader.requests(), _cpu_seconds(leader.pid)
+        requests, cpu = leader.requests(), leader.cpu_seconds()
         for name in map(host_name, range(asked)):
             await site.ask(name)
         await site.end(asked)
-        requests, cpu = leader.requests() - requests, _cpu_seconds(leader.pid) - cpu
+        requests, cpu = leader.requests() - requests, leader.cpu_seconds() - cpu
         for task in working:
             task.cancel()
     late = statistics.median(site.deleted_at[name] - site.off_at[name] for name in site.deleted_at)
@@ -103,11 +102,6 @@ async def _measured(kubeconfig: str, count: int) -> list[Figure]:
         Figure(f"{of}, CPU for each", 1000 * cpu / asked, "ms"),
         Figure(f"{of}, from off to deleted", late, "s", at_most=1.0 if count == COUNTS[-1] else None),
     ]
-
-
-def _cpu_seconds(pid: int) -> float:
-    times = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager

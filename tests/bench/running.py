@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,11 @@ class Running:
     def peak_mb(self) -> float:
         """The most that was ever resident."""
         return self._kb("VmHWM") / 1024
+
+    def cpu_seconds(self) -> float:
+        """The processor time that it has had."""
+        times = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
 
     def threads(self) -> int:
         return int(self._status()["Threads"])

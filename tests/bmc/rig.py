@@ -114,17 +114,20 @@ class Rig:
         self.supervisor.run("operator", [*program, *arguments])
 
     def start_leader(self, name: str = "pp-leader") -> None:
-        etc = self.cluster.directory / "etc"
+        etc = self.cluster.directory / f"etc-{name}"
         etc.mkdir(exist_ok=True)
         (etc / "peer.key").write_text("ab" * 32 + "\n")
         (etc / "peer.key").chmod(0o600)
-        own = {"leader.kubeconfig": str(self.cluster.kubeconfig(LEADER_USER, (LEADERS,)))}
-        settings = {**self.settings, **own, "peers.key_file": f"{etc}/peer.key"}
+        settings = {**self.settings, **self.own_settings(name), "peers.key_file": f"{etc}/peer.key"}
         lines = [f"{key} = {json.dumps(value)}\n" for key, value in settings.items()]
         (etc / "pp-hostd.toml").write_text("".join(lines))
         environment = ["/usr/bin/env", f"PYTHONPATH={REPOSITORY}", *self.environment]
         program = [*environment, sys.executable, "-c", PP_LEADER, "run"]
         self.supervisor.run(name, [*program, "--config", f"{etc}/pp-hostd.toml"])
+
+    def own_settings(self, _name: str) -> dict[str, str]:
+        """Of the leader of this name alone."""
+        return {"leader.kubeconfig": str(self.cluster.kubeconfig(LEADER_USER, (LEADERS,)))}
 
     @contextlib.contextmanager
     def second_leader(self) -> Iterator[None]:
@@ -230,6 +233,10 @@ class Rig:
     def create(self, kind: Any, body: Json, namespace: str | None = None) -> None:
         body = {"apiVersion": kind.api_version, "kind": kind.kind, **body}
         reply = self._session.post(self.cluster.server + kind.path(namespace), json=body, timeout=HANGS_SECONDS)
+        assert reply.ok, reply.text
+
+    def delete(self, kind: Any, name: str, namespace: str | None = None) -> None:
+        reply = self._session.delete(self.cluster.server + kind.path(namespace, name), timeout=HANGS_SECONDS)
         assert reply.ok, reply.text
 
     def patch(

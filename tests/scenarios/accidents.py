@@ -1,11 +1,15 @@
-"""Accidents of leaders: at a write that is named, the leader is killed, or the API's answer to it is lost."""
+"""Accidents of leaders: at a write that is named, the leader is killed, or the API's answer to it is lost.
+
+Writes have the names of a table, here that of a remediation. Where texts name them, each is its own name.
+"""
 
 from __future__ import annotations
 
 import enum
 import json
+from collections import defaultdict
 from http import HTTPStatus
-from typing import Callable, NamedTuple
+from typing import Callable, NamedTuple, Union
 
 from pp_hostd.model.keys import BUDGET, CORDONED, EXTERNAL_REMEDIATION, FREEING, LEADER_USER, REQUESTED_AGAIN
 from tests.harness.cluster import Cluster
@@ -41,38 +45,46 @@ class Moment(enum.Enum):
     LOST = "the answer is lost"
 
 
+Name = Union[Write, str]
+"""Of a write."""
+
+
 class Accident(NamedTuple):
     """It happens once, and to whoever leads."""
 
-    write: Write
+    write: Name
     moment: Moment
 
     def __str__(self) -> str:
-        return f"{self.write.name.lower().replace('_', ' ')}, {self.moment.value}"
+        name = self.write if isinstance(self.write, str) else self.write.name.lower().replace("_", " ")
+        return f"{name}, {self.moment.value}"
 
 
 class Accidents(GoBetween):
     """Where the leaders find the API. `done_at` says when each write was carried out since the last accident was
     prepared; `struck` is the leader, by user, that it happened to."""
 
-    def __init__(self, cluster: Cluster, kill: Callable[[str], None]) -> None:
-        """`kill` ends the leader of that user at once."""
+    def __init__(
+        self, cluster: Cluster, kill: Callable[[str], None], name_of: Callable[[Asked], Name | None] | None = None
+    ) -> None:
+        """`kill` ends the leader of that user at once. `name_of` names the writes that count, and no other request."""
         super().__init__(cluster)
-        self._kill = kill
+        self._kill, self._name_of = kill, name_of or write_of
         self._prepared: Accident | None = None
         self._doomed = ""
         self.struck = ""
-        self.done_at = _never()
+        self.done_at: dict[Name, list[float]] = defaultdict(list)
 
-    def prepare(self, accident: Accident) -> None:
-        self._prepared, self.struck, self.done_at = accident, "", _never()
+    def prepare(self, accident: Accident | None) -> None:
+        """None: all goes well."""
+        self._prepared, self.struck, self.done_at = accident, "", defaultdict(list)
 
     def answer(self, user: str, asked: Asked) -> Answer | None:
         if user == self._doomed:  # its first request after it took the answer
             self._doomed = ""
             self._strike(user)
             return None
-        write = write_of(asked) if user.startswith(LEADER_USER) else None
+        write = self._name_of(asked) if user.startswith(LEADER_USER) else None
         if write is None:
             return self.ask(asked)
         moment = self._moment(write)
@@ -85,15 +97,15 @@ class Accidents(GoBetween):
             self.struck = user
         return answer if moment in (None, Moment.ANSWERED) else None
 
-    def _carry_out(self, write: Write, asked: Asked) -> Answer:
+    def _carry_out(self, write: Name, asked: Asked) -> Answer:
         answer = self.ask(asked)
         if answer.status < HTTPStatus.MULTIPLE_CHOICES:
             self.done_at[write].append(now())
         return answer
 
-    def _moment(self, write: Write) -> Moment | None:
+    def _moment(self, write: Name) -> Moment | None:
         accident = self._prepared
-        if accident is None or accident.write is not write:
+        if accident is None or accident.write != write:
             return None
         self._prepared = None
         return accident.moment
@@ -101,10 +113,6 @@ class Accidents(GoBetween):
     def _strike(self, user: str) -> None:
         self._kill(user)
         self.struck = user
-
-
-def _never() -> dict[Write, list[float]]:
-    return {write: [] for write in Write}
 
 
 def write_of(asked: Asked) -> Write | None:

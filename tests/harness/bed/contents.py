@@ -157,9 +157,9 @@ class Contents:
         found = self.find(CONFIG_MAPS, LEADER, NAMESPACE)
         return "" if found is None else str(found["data"][STATUS])
 
-    def patch(self, kind: Resource, name: str, patch: Json) -> Json:
+    def patch(self, kind: Resource, name: str, patch: Json, subresource: str = "") -> Json:
         """Merge this into a Node or a host's machine."""
-        return self._ask("PATCH", self._path(kind, name), patch)
+        return self._ask("PATCH", self._path(kind, name) + (subresource and f"/{subresource}"), patch)
 
     def report(self, node: str, *, ready: bool) -> None:
         """As its kubelet does, or the cluster for it."""

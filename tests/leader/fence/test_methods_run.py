@@ -103,6 +103,21 @@ def test_a_new_leader_follows_the_same_job() -> None:
     world.run(lambda: len(world.jobs()) == 2)
 
 
+def test_a_job_that_has_ended_while_nobody_led_is_named_all_the_same() -> None:
+    """Its leader died before it could name the Job in the NodeFence."""
+    world = climbing()
+    (job,) = world.jobs()
+    world.end_job()
+    world.a_term("b")
+    world.api.new_leader()
+    world.spend(60.0)
+    fence = world.found()
+    assert fence is not None
+    assert fence.progress.jobs == (job["metadata"]["name"],)
+    assert fence.progress.methods[-1].job == job["metadata"]["name"]
+    assert len(world.jobs()) == 1
+
+
 def test_a_job_that_is_deleted_has_failed() -> None:
     world = climbing()
     world.spend(10.0)

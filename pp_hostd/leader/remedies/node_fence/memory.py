@@ -43,7 +43,7 @@ class Proof:
 
 @frozen
 class MethodEnded:
-    """The outcome of a method. `proof` is None if it proves nothing."""
+    """The outcome of a method. `proof` is None if it proves nothing, `job` empty if there is no Job of it."""
 
     node: str
     run: RunKey
@@ -51,6 +51,7 @@ class MethodEnded:
     at: float
     sentence: str = ""
     proof: Proof | None = None
+    job: str = ""
 
 
 @frozen

@@ -20,11 +20,14 @@ from pp_hostd.leader.remedies.node_fence.steps import KeepUnschedulable, LookAtN
 from pp_hostd.leader.steps.nodes import Cordon, Uncordon
 from pp_hostd.leader.steps.port import LeaderStep
 from pp_hostd.model.condemnation import Confirmation
+from pp_hostd.model.keys import NAMESPACE
 
 PASS_SECONDS = 5.0
 """Between two passes of a drain."""
 JOB_SECONDS = 2.0
 """Between two looks at a Job."""
+LATE_SECONDS = 30.0
+"""After its deadline Kubernetes has so long to end a Job, before the leader says that it is late."""
 
 
 def next_of_method(flow: Flow) -> NextAction:
@@ -47,7 +50,23 @@ def next_of_method(flow: Flow) -> NextAction:
         return _ended(flow, running, "its configuration has changed, and this method is no longer next")
     method, key = flow.methods[index], flow.run_key(index)
     ended = flow.part.ended.get(key)
+    noted = _noted(flow, running, key)
+    if noted is not None:
+        return noted
     return _run(flow, method, running, key) if ended is None else _outcome(flow, running, ended)
+
+
+def _noted(flow: Flow, running: MethodRun, key: RunKey) -> NextAction | None:
+    """The write that names the method's Job in the NodeFence; None if it does, or if there is none. Another leader may
+    have created the Job and died, and the Job may have ended since."""
+    found, ended = flow.part.jobs.get(key), flow.part.ended.get(key)
+    job = found.job if found is not None else "" if ended is None else ended.job
+    if not job or running.job:
+        return None
+    progress = flow.fence.progress
+    methods = (*progress.methods[:-1], replace(running, job=job))
+    noted = replace(progress, methods=methods, jobs=(*progress.jobs, job)[-MOST_JOBS:])
+    return flow.writes(noted, f"{progress.step.value}: method {running.name} has Job {job}")
 
 
 def _run(flow: Flow, method: Method, running: MethodRun, key: RunKey) -> NextAction:
@@ -61,15 +80,19 @@ def _run(flow: Flow, method: Method, running: MethodRun, key: RunKey) -> NextAct
         if unsafe:
             return view.waits(Stage.HELD, unsafe)
         found = flow.part.jobs.get(key)
-        if found is not None and not running.job:
-            noted = replace(running, job=found.job)
-            jobs = (*flow.fence.progress.jobs, found.job)[-MOST_JOBS:]
-            progress = replace(flow.fence.progress, methods=(*flow.fence.progress.methods[:-1], noted), jobs=jobs)
-            return flow.writes(progress, f"{told}: Job {found.job} runs")
         if found is not None and view.now < found.at + JOB_SECONDS:
-            return view.waits(Stage.FENCING, f"{told}: Job {found.job} runs", found.at + JOB_SECONDS)
+            return view.waits(Stage.FENCING, f"{told}: {_told_of(flow, method, found.job)}", found.at + JOB_SECONDS)
         return view.does(Stage.FENCING, RunJob(key, method, flow.fence, bool(running.job)), told)
     return _built_in(flow, method, running, key, told)
+
+
+def _told_of(flow: Flow, method: JobMethod, job: str) -> str:
+    """A Job is followed until it ends: one that is late may still run, so that no other one may begin."""
+    seconds = method.config.timeout_seconds
+    if flow.view.now < flow.part.run_at + seconds + LATE_SECONDS:
+        return f"Job {job} runs"
+    look = f"kubectl -n {NAMESPACE} describe job/{job}"
+    return f"Job {job} should have ended after {seconds:g} s, and has not. See: {look}. If it is deleted, it has failed"
 
 
 def _unfencing(flow: Flow, method: AgentMethod | JobMethod) -> str:

@@ -251,7 +251,8 @@ class RunJob:
                 return self._ends(port, f"Job {NAMESPACE}/{name} could not be created: {error.sentence}")
         ended = {each.get("type") for each in (found.get("status") or {}).get("conditions") or () if _holds(each)}
         if "Failed" in ended:
-            return self._ends(port, f"Job {NAMESPACE}/{name} has failed: kubectl -n {NAMESPACE} logs job/{name}")
+            told = f"Job {NAMESPACE}/{name} has failed: kubectl -n {NAMESPACE} logs job/{name}"
+            return self._ends(port, told, job=name)
         if "Complete" not in ended:
             port.tell(JobFound(port.key, self.run_key, name, port.clock()))
             return ""
@@ -260,10 +261,10 @@ class RunJob:
         if method.fences is not Fences.NONE and method.action in ("", OFF):
             told = f"Job {NAMESPACE}/{name} is complete, and its remedy fences {method.fences.value}"
             proof = Proof(method.fences, port.clock(), told, method.storage)
-        return self._ends(port, "", proof)
+        return self._ends(port, "", proof, name)
 
-    def _ends(self, port: Port, failure: str, proof: Proof | None = None) -> str:
-        port.tell(MethodEnded(port.key, self.run_key, not failure, port.clock(), failure, proof))
+    def _ends(self, port: Port, failure: str, proof: Proof | None = None, job: str = "") -> str:
+        port.tell(MethodEnded(port.key, self.run_key, not failure, port.clock(), failure, proof, job))
         return ""
 
 
