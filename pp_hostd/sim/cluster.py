@@ -39,6 +39,8 @@ class Cluster:
     """Whether it has a NodeHealthCheck of ours, and agents that probe each other."""
     fenced: tuple[str, ...] = ()
     """By which methods each of its hosts is fenced, in their order; see sim/fence_methods.py. Empty: nobody fences."""
+    thresholds: bool = False
+    """Whether it has a NodeRemedyConfiguration, by which the leader makes NodeFences, too."""
     agentless: tuple[str, ...] = ()
     """The hosts on which no agent runs."""
     unenrolled: tuple[str, ...] = ()
@@ -51,6 +53,7 @@ class Cluster:
         parts.append(f"requested by: {self.requested_by}" if self.requested_by else "")
         parts.append("health checks" if self.health_checks else "")
         parts.append(f"fenced by: {', '.join(self.fenced)}" if self.fenced else "")
+        parts.append("thresholds" if self.thresholds else "")
         parts.append(f"no agent: {', '.join(self.agentless)}" if self.agentless else "")
         parts.append(f"not enrolled: {', '.join(self.unenrolled)}" if self.unenrolled else "")
         return "; ".join(filter(None, parts))

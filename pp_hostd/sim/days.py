@@ -33,6 +33,8 @@ POWERED_SECONDS = 60.0
 
 FENCED_DAYS = 0.2
 """And on so many days hosts are fenced by NodeFences."""
+THRESHOLD_DAYS = 0.4
+"""On so many of those the leader itself makes NodeFences, too."""
 FENCED_SECONDS = 60.0
 """All is healed so much later on such a day: a Node is called Unknown only after a while."""
 FENCED_END_SECONDS = 240.0
@@ -139,12 +141,15 @@ def _fenced(schedule: Schedule, day: Day, theme: str) -> Schedule:
     likely = {**dict.fromkeys(day.names, AGENTLESS), day.victim: AGENTLESS_VICTIMS}
     agentless = tuple(name for name in day.names if chance.random() < likely[name])
     unenrolled = tuple(name for name in agentless if chance.random() < 0.7)
+    thresholds = chance.random() < THRESHOLD_DAYS  # the last draw, so that all others are what they were
     return replace(
         schedule,
         troubles=_in_time([*schedule.troubles, *troubles], healed_at),
         healed_at=healed_at,
         end_at=schedule.end_at + FENCED_END_SECONDS,
-        cluster=replace(schedule.cluster, fenced=methods, agentless=agentless, unenrolled=unenrolled),
+        cluster=replace(
+            schedule.cluster, fenced=methods, thresholds=thresholds, agentless=agentless, unenrolled=unenrolled
+        ),
     )
 
 

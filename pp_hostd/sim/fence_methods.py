@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pp_hostd.kube.resources import CONFIG_MAPS, VOLUME_CLAIMS, VOLUMES
+from pp_hostd.kube.resources import CONFIG_MAPS, NODE_REMEDY_CONFIGURATIONS, VOLUME_CLAIMS, VOLUMES
 from pp_hostd.leader.remedies.node_fence.config_maps import CLUSTER, CONFIG, METHOD, PROPERTIES
 from pp_hostd.model.keys import NAMESPACE
 from pp_hostd.sim.api import Api, Json
@@ -42,6 +42,14 @@ _METHODS = {
 }
 
 
+SPEC: Json = {
+    "thresholdConfigs": [
+        {"nodeConditionType": "Ready", "nodeConditionStatus": "Unknown", "nodeConditionPeriod": "6s"},
+    ]
+}
+"""Of the NodeRemedyConfiguration, whose period is about as long as the controller's patience."""
+
+
 def has_storage(methods: str) -> bool:
     return methods in (STORED, STORED_ALONE)
 
@@ -49,6 +57,8 @@ def has_storage(methods: str) -> bool:
 def fill_fences(api: Api, names: list[str]) -> None:
     """The ConfigMaps, and the volume of each host whose storage can be cut off."""
     _store(api, CLUSTER, {PROPERTIES: _properties(TIMES)})
+    if api.cluster.thresholds:
+        api.create(NODE_REMEDY_CONFIGURATIONS, "", {"metadata": {"name": "all"}, "spec": SPEC})
     for number, (name, methods) in enumerate(zip(names, api.cluster.fenced)):
         if methods != DEFAULT:
             plug = names[(number + 1) % len(names)] if methods == WRONG_PLUG else name

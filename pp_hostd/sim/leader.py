@@ -10,7 +10,7 @@ from typing import Callable, Protocol
 from pp_hostd.embedded.history import Event
 from pp_hostd.embedded.paging import Query
 from pp_hostd.fencing.call import AgentCall, AgentReply
-from pp_hostd.kube.resources import LEASES, NODE_FENCES, NODE_HEALTH_CHECKS
+from pp_hostd.kube.resources import LEASES, NODE_FENCES, NODE_HEALTH_CHECKS, NODE_REMEDY_CONFIGURATIONS
 from pp_hostd.leader.caches import Watch, is_later
 from pp_hostd.leader.driver import Driver
 from pp_hostd.leader.node_memory import NextAction
@@ -82,9 +82,13 @@ class LeaderTerm:
         self._served = ServedKinds(self._api)
         self._pace = Pace(leader.settings.leader.deletions_per_second)
         self.driver = Driver(leader.settings, self, self, own_node=leader.host, clock=self.clock, draw=leader.draw)
-        used = [*([NODE_HEALTH_CHECKS] if cluster.health_checks else []), *([NODE_FENCES] if cluster.fenced else [])]
+        optional = {
+            NODE_HEALTH_CHECKS: cluster.health_checks,
+            NODE_FENCES: bool(cluster.fenced),
+            NODE_REMEDY_CONFIGURATIONS: cluster.thresholds,
+        }
         for watch in self._watches.watches:
-            if not watch.unused or watch.versions[0] in used:
+            if not watch.unused or optional.get(watch.versions[0]):
                 self._follow(watch)
 
     def close(self) -> None:

@@ -84,7 +84,7 @@ def _action(job: Json) -> str:
 
 
 class Scripted(Bmc):
-    """What a device is: the agent itself knows the power."""
+    """No device: the agent itself knows the power."""
 
     agent, name, access, command = "fence_ipmilan", "none", {"ip": "192.0.2.7", "password": ""}, []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -58,6 +59,17 @@ def test_a_host_that_is_cut_off_is_switched_off_freed_and_switched_on_again(meth
     assert not story.node.tainted
 
 
+def test_a_flow_that_a_threshold_begins_waits_for_no_agent() -> None:
+    """The leader has asked them before, which takes 1.6 s if the host is silent."""
+    cluster = replace(fenced(REBOOT), thresholds=True)
+    story = Story(CUT_OFF, until=END_AT, cluster=cluster, healed_at=HEALED_AT)
+    (looks,) = story.said_by_all("looking at its kubelet before anything is done")
+    (begins,) = story.said_by_all("isolation begins, by NodeFence node-fence-node-5 (Ready=Unknown (all))")
+    assert begins - looks < 0.5
+    assert not story.said("controller", "makes a NodeFence for node-5")
+    assert story.said_by_all("Recovery Final")
+
+
 def test_workloads_on_storage_that_is_cut_off_are_freed_while_the_host_lives_and_no_others() -> None:
     story = played(STORED_ALONE, CUT_OFF, until=130.0)
     host = story.world.hosts["node-5"]
@@ -109,6 +121,8 @@ def test_some_random_days_have_fences_and_all_others_are_what_they_were() -> Non
     assert set(methods) == set(METHODS)
     assert 30 < sum(bool(schedule.cluster.fenced) for schedule in schedules) < 90
     assert not any(schedule.cluster.agentless for schedule in schedules if not schedule.cluster.fenced)
+    assert {schedule.cluster.thresholds for schedule in schedules if schedule.cluster.fenced} == {True, False}
+    assert not any(schedule.cluster.thresholds for schedule in schedules if not schedule.cluster.fenced)
 
 
 # Devices.

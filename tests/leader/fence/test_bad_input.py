@@ -113,7 +113,7 @@ def test_a_job_that_never_starts_is_reported_and_no_other_one_begins_before_it_i
     world = climbing()
     (job,) = world.jobs()
     world.run(lambda: "should have ended after 60 s" in world.next_action())
-    world.spend(3600.0)
+    world.spend(300.0)
     assert len(world.jobs()) == 1
     assert world.pods[HOST] == 2
     world.api.put("jobs", next(iter(world.api.objects["jobs"])), None)
