@@ -141,7 +141,7 @@ def _fenced(schedule: Schedule, day: Day, theme: str) -> Schedule:
     likely = {**dict.fromkeys(day.names, AGENTLESS), day.victim: AGENTLESS_VICTIMS}
     agentless = tuple(name for name in day.names if chance.random() < likely[name])
     unenrolled = tuple(name for name in agentless if chance.random() < 0.7)
-    thresholds = chance.random() < THRESHOLD_DAYS  # the last draw, so that all others are what they were
+    thresholds = random.Random(f"thresholds {schedule.seed}").random() < THRESHOLD_DAYS
     return replace(
         schedule,
         troubles=_in_time([*schedule.troubles, *troubles], healed_at),
