@@ -49,6 +49,8 @@ class Fences:
         self._versions: dict[str, str] = {}
         self.changed_at: dict[str, float] = {}
         """By node: when its NodeFence was last seen in another version."""
+        self.edited: set[str] = set()
+        """The nodes whose NodeFence a person has edited."""
         self._patience = {name: self._some_patience() for name in hosts}
         self.acts: Mapping[str, Callable[[Trouble], None]] = {
             "somebody fences": self._fence_by_hand,
@@ -94,6 +96,7 @@ class Fences:
         if not self._api.exists(NODE_FENCES, "", fence_name(name)):
             body = {"metadata": {"name": fence_name(name)}, "node": name, "step": "Isolation", "status": "New", **more}
             self._api.create(NODE_FENCES, "", body)
+            self.changed_at[name] = self._time.now
             self._note(who, f"makes a NodeFence for {name}")
 
     # People.
@@ -111,6 +114,7 @@ class Fences:
     def _edit(self, name: str, part: float) -> None:
         if self._api.exists(NODE_FENCES, "", fence_name(name)):
             self._api.patch(NODE_FENCES, "", fence_name(name), EDITS[int(part * len(EDITS))])
+            self.edited.add(name)
             self._note("a person", f"edits the NodeFence of {name}: {EDITS[int(part * len(EDITS))]}")
 
     def _configure(self, name: str, part: float) -> None:

@@ -190,6 +190,8 @@ class Invariants:
             if not any(self._boots(world.hosts[name]) for name in world.api.cluster.api_on):
                 raise Violation("progress", "the API is not back")
             return
+        if WRONG_PLUG in world.api.cluster.fenced and not world.leading():
+            return  # it may have switched off the host of the last leader
         if self._of_fences is not None:
             self._of_fences.at_the_end(lambda name: _is_requested(world, name) or name in self._cycled)
         for name, host in world.hosts.items():
@@ -223,9 +225,13 @@ class Invariants:
             raise Violation("progress", f"{name} is well, and runs nothing")
 
     def _is_fenced(self, name: str) -> bool:
-        """Whether a NodeFence for it is not over."""
-        fence = None if self._world.fences is None else self._world.fences.found(name)
-        return fence is not None and fence.progress.status is not Status.FINAL
+        """Whether a NodeFence for it is not over. A person may have said that it is over while the host was off: that
+        one is kept for a while, and then another one is made."""
+        fences = self._world.fences
+        fence = None if fences is None else fences.found(name)
+        if fence is None or fences is None:
+            return False
+        return fence.progress.status is not Status.FINAL or name in fences.edited
 
     def _registers(self, name: str, host: Host) -> bool:
         """Whether its kubelet would create its Node: nothing holds it, and no leader recreates it. That is so where the

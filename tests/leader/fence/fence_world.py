@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ from pp_hostd.kube.resources import NODE_FENCES, NODE_REMEDY_CONFIGURATIONS
 from pp_hostd.leader.registry import REGISTRY, Registry
 from pp_hostd.leader.remedies.node_fence.fence import NodeFence, fence_name, parse_fence
 from pp_hostd.leader.remedies.node_fence.seen import DumpsSeen
-from pp_hostd.model.observed import Observed
+from pp_hostd.model.observed import NodeSeen, Observed
 from pp_hostd.model.reachability import Finding
 from pp_hostd.model.record import Unreadable
 from tests.leader.virtual_host import HOST, World
@@ -91,8 +92,15 @@ class FenceWorld(World):
         self.kubelet = True
         self.report(HOST, "True")
 
+    watch_is_late = False
+    """Whether the leader sees the Nodes as they were when this began."""
+    _nodes: Mapping[str, NodeSeen] | None = None
+
     def observed(self) -> Observed:
         found = super().observed()
+        if not self.watch_is_late or self._nodes is None:
+            self._nodes = dict(found.nodes)
+        found = replace(found, nodes=self._nodes)
         return replace(found, parts={**found.parts, DumpsSeen: DumpsSeen(self.dumps)})
 
     def crash(self) -> None:

@@ -84,6 +84,21 @@ def test_a_node_that_becomes_well_after_its_isolation_is_recovered_without_a_pow
     assert not world.steps(FreeWorkloads)
 
 
+def test_a_host_that_is_well_is_not_switched_off_because_the_watch_is_late() -> None:
+    world = a_world(grace_timeout="10s")
+    world.cut_off()
+    world.fence()
+    world.run(lambda: world.is_at("Isolation", "Done"))
+    world.watch_is_late = True
+    world.reached = True
+    world.come_back()
+    world.spend(60)
+    assert "not yet, its Node is Ready, and the watch of Nodes is late" in world.next_action()
+    world.watch_is_late = False
+    world.run(lambda: world.is_at("Recovery", "Final"))
+    assert ("fence_ipmilan", "off") not in world.calls
+
+
 def test_an_off_that_is_accepted_and_never_done_frees_nothing_and_ends_in_an_error() -> None:
     world = a_world(giveup_retries="1")
     world.mode = "lies"

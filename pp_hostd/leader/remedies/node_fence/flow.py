@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pp_hostd.frozen import frozen
+from pp_hostd.leader.facts.nodes import READY
 from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.plan.view import View
 from pp_hostd.leader.remedies.node_fence.config_maps import ClusterConfig
-from pp_hostd.leader.remedies.node_fence.configuration import RemedyRules, Threshold
+from pp_hostd.leader.remedies.node_fence.configuration import ConfigurationsSeen, RemedyRules, Threshold
 from pp_hostd.leader.remedies.node_fence.fence import NodeFence, Progress, State, Status, Step
 from pp_hostd.leader.remedies.node_fence.memory import FenceMemory, RunKey
 from pp_hostd.leader.remedies.node_fence.methods import Method
@@ -24,6 +25,15 @@ def at_work(fence: NodeFence) -> bool:
 def still_runs(seen: NodeSeen) -> bool:
     """Whether the host still runs the boot whose workloads were freed, as far as its kubelet has reported."""
     return seen.node.boot in seen.fenced_boots
+
+
+def is_well(view: View, seen: NodeSeen, fence: NodeFence, cause: Threshold | None) -> bool:
+    """Whether its node is Ready, and the condition that has triggered the flow is gone."""
+    if not seen.ready or fence.cause.condition in ("", READY) or cause is None:
+        return seen.ready
+    facts = view.observed.part(ConfigurationsSeen).nodes.get(view.name)
+    found = None if facts is None else facts.condition(cause.condition)
+    return found is None or found.status != cause.status
 
 
 @frozen

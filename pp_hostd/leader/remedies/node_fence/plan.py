@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pp_hostd.leader.facts.nodes import READY
 from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.plan.valves import Valves, handed_over, most_of, paused
 from pp_hostd.leader.plan.view import View
@@ -18,7 +17,7 @@ from pp_hostd.leader.remedies.node_fence.configuration import ConfigurationsSeen
 from pp_hostd.leader.remedies.node_fence.delegation import OTHER_REMEDIES
 from pp_hostd.leader.remedies.node_fence.evidence import LOOK_SECONDS, SILENT_SECONDS, contradiction, freed
 from pp_hostd.leader.remedies.node_fence.fence import FENCED, NodeFence, Outcome, Progress, State, Status, Step
-from pp_hostd.leader.remedies.node_fence.flow import Flow, at_work, still_runs
+from pp_hostd.leader.remedies.node_fence.flow import Flow, at_work, is_well, still_runs
 from pp_hostd.leader.remedies.node_fence.memory import Proof
 from pp_hostd.leader.remedies.node_fence.methods import methods_of
 from pp_hostd.leader.remedies.node_fence.running import next_of_method
@@ -26,7 +25,7 @@ from pp_hostd.leader.remedies.node_fence.seen import DumpsSeen, FencesSeen
 from pp_hostd.leader.remedies.node_fence.steps import BeginFence, DeleteFence, LookAtNode, NoteBoot, WriteFence
 from pp_hostd.leader.remedies.node_fence.survey import probed, surveyed
 from pp_hostd.leader.steps.nodes import Uncordon
-from pp_hostd.model.observed import NodeSeen, Observed
+from pp_hostd.model.observed import Observed
 from pp_hostd.model.record import Unreadable
 
 RETRY_SECONDS = 5.0
@@ -124,15 +123,6 @@ def _threshold(observed: Observed, fence: NodeFence) -> tuple[RemedyRules | None
     named = fence.cause.condition, fence.cause.status
     matching = (each for each in found.rules.thresholds if (each.condition, each.status) == named)
     return found.rules, next(matching, None)
-
-
-def is_well(view: View, seen: NodeSeen, fence: NodeFence, cause: Threshold | None) -> bool:
-    """Whether its node is Ready, and the condition that has triggered the flow is gone."""
-    if not seen.ready or fence.cause.condition in ("", READY) or cause is None:
-        return seen.ready
-    facts = view.observed.part(ConfigurationsSeen).nodes.get(view.name)
-    found = None if facts is None else facts.condition(cause.condition)
-    return found is None or found.status != cause.status
 
 
 def _situation(flow: Flow) -> Situation:

@@ -11,11 +11,11 @@ from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.remedies.node_fence.configuration import Fences
 from pp_hostd.leader.remedies.node_fence.delegation import delegated
 from pp_hostd.leader.remedies.node_fence.draining import DrainPods
-from pp_hostd.leader.remedies.node_fence.evidence import contradiction, freed
+from pp_hostd.leader.remedies.node_fence.evidence import LOOK_SECONDS, SILENT_SECONDS, contradiction, freed
 from pp_hostd.leader.remedies.node_fence.fence import FENCED, MOST_JOBS, MethodRun, Outcome, Step
-from pp_hostd.leader.remedies.node_fence.flow import Flow, still_runs
+from pp_hostd.leader.remedies.node_fence.flow import Flow, is_well, still_runs
 from pp_hostd.leader.remedies.node_fence.memory import MethodEnded, Proof, RunKey
-from pp_hostd.leader.remedies.node_fence.methods import ON, AgentMethod, BuiltIn, BuiltInMethod, JobMethod, Method
+from pp_hostd.leader.remedies.node_fence.methods import OFF, ON, AgentMethod, BuiltIn, BuiltInMethod, JobMethod, Method
 from pp_hostd.leader.remedies.node_fence.steps import KeepUnschedulable, LookAtNode, RunAgent, RunJob
 from pp_hostd.leader.steps.nodes import Cordon, Uncordon
 from pp_hostd.leader.steps.port import LeaderStep
@@ -74,16 +74,41 @@ def _run(flow: Flow, method: Method, running: MethodRun, key: RunKey) -> NextAct
     told = f"{flow.fence.progress.step.value}: {method.name} {method.action}".rstrip()
     if isinstance(method, AgentMethod):
         unsafe = _unfencing(flow, method)
-        return view.waits(Stage.HELD, unsafe) if unsafe else view.does(Stage.FENCING, RunAgent(key, method), told)
+        if unsafe:
+            return view.waits(Stage.HELD, unsafe)
+        return _looks_first(flow, method, running, told) or view.does(Stage.FENCING, RunAgent(key, method), told)
     if isinstance(method, JobMethod):
         unsafe = _unfencing(flow, method)
         if unsafe:
             return view.waits(Stage.HELD, unsafe)
         found = flow.part.jobs.get(key)
+        looks = _looks_first(flow, method, running, told) if found is None and not running.job else None
+        if looks is not None:
+            return looks
         if found is not None and view.now < found.at + JOB_SECONDS:
             return view.waits(Stage.FENCING, f"{told}: {_told_of(flow, method, found.job)}", found.at + JOB_SECONDS)
         return view.does(Stage.FENCING, RunJob(key, method, flow.fence, bool(running.job)), told)
     return _built_in(flow, method, running, key, told)
+
+
+def _looks_first(flow: Flow, method: AgentMethod | JobMethod, running: MethodRun, told: str) -> NextAction | None:
+    """Before a host is switched off: it may be well by now, since the watch of its Node may be late, or a leader away.
+    None if a fresh look does not find the node well, or its kubelet is silent though its Node is called Ready."""
+    view, part, due_at = flow.view, flow.part, flow.part.looked_at + LOOK_SECONDS
+    if method.action != OFF:
+        return None
+    if view.now >= due_at:
+        return view.does(Stage.FENCING, LookAtNode(view.name), f"{told}: looking at its Node first")
+    looked = part.looked
+    if looked is None or not is_well(view, looked, flow.fence, flow.cause) or still_runs(looked):
+        return None
+    if not flow.seen.ready:
+        return view.waits(Stage.FENCING, f"{told}: not yet, its Node is Ready, and the watch of Nodes is late", due_at)
+    if part.alive_at >= part.run_at:
+        return _ended(flow, running, "its Node is Ready again, and its kubelet was heard")
+    if part.looked_at >= part.renewed_at + SILENT_SECONDS:
+        return None
+    return view.waits(Stage.FENCING, f"{told}: its Node is Ready; looking whether its kubelet is heard", due_at)
 
 
 def _told_of(flow: Flow, method: JobMethod, job: str) -> str:
