@@ -111,7 +111,7 @@ class Daemon:
         self._set_aside = recalled.set_aside
         self._witness = Witness(os.urandom(16).hex())
         self._woken = asyncio.Event()
-        self.senses = AgentSenses(node, self._witness, recalled.rosters, clock, _wallclock, self._woken.set)
+        self.senses = AgentSenses(node, self._witness, recalled.rosters, clock, _wallclock, self._wake)
         self.senses.maintenance = recalled.maintenance
         self._cluster = ClusterAccess(
             settings,
@@ -184,6 +184,7 @@ class Daemon:
             for task in listeners:
                 task.cancel()
             await asyncio.gather(*listeners, return_exceptions=True)
+            await self._prober.close()
             await self._actuators.close()
             await self._cluster.close()
             self._journal.close()
@@ -197,15 +198,19 @@ class Daemon:
         while not self._leaving:
             self._look_at_gate()
             verdict = self.driver.turn()
+            wake_at = self._prober.turn(verdict.wake_at)
             if self.senses.stopping:
                 if self.driver.unbound or self._actuators.fed_last:
                     return
                 self._say_why_not_stopped()
-            timer = loop.call_later(max(0.0, verdict.wake_at - clock()), self._woken.set)
+            timer = loop.call_later(max(0.0, wake_at - clock()), self._woken.set)
             await self._woken.wait()
             timer.cancel()
             self._woken.clear()
-            await asyncio.sleep(0)  # whatever else is ready is judged together
+
+    def _wake(self) -> None:
+        """Not at once: whatever else is ready now is judged together."""
+        asyncio.get_running_loop().call_soon(self._woken.set)
 
     def _look_at_gate(self) -> None:
         """The unit that holds the kubelet starts beside this one, perhaps after it; it or a person may open it."""
@@ -345,7 +350,6 @@ class Daemon:
         peers, agent = self.driver.settings.peers, self.driver.settings.agent
         knocks = KnockServer(agent.node_name, self._peers, self._member, peers.port, clock, time.time)
         yield self._peers.read_remembered_again()
-        yield self._prober.run()
         port = HttpPort(knocks.respond)
         yield serve("the peer port", partial(port.listen, peers.address, peers.port), port.close, self._complain)
         if agent.metrics_port:

@@ -6,7 +6,6 @@ No judgement about this host rests on a probe.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections import Counter
 from collections.abc import Awaitable, Coroutine, Iterator
 from functools import partial
@@ -14,7 +13,7 @@ from typing import Any, Callable
 
 from pp_hostd.agent.driver import Driver
 from pp_hostd.agent.posting import Posting
-from pp_hostd.agent.probing import REGULAR_SECONDS, RINGS, Probing, successor
+from pp_hostd.agent.probing import RINGS, Probing, successor
 from pp_hostd.agent.senses import AgentSenses
 from pp_hostd.model.suspicion import Suspicion
 from pp_hostd.peers.probe import Attempt, Contact, Probed
@@ -25,7 +24,7 @@ Post = Callable[["Suspicion | None"], Awaitable[str]]
 
 
 class Prober:
-    """`run` goes on until it is cancelled. It follows the roster and the settings of the driver."""
+    """Has no timer of its own: it probes in the agent's turns. It follows the roster and the settings of the driver."""
 
     def __init__(
         self,
@@ -40,8 +39,8 @@ class Prober:
         """Why the suspects are not on the Node; empty if they are, or there are none."""
         self._node, self._senses, self._driver, self._post = node, senses, driver, post
         self._clock, self._complain = clock, complain
-        phase_seconds = REGULAR_SECONDS * int.from_bytes(os.urandom(2), "big") / 65536
-        self._probing, self._posting = Probing((), clock() + phase_seconds), Posting()
+        # From now on, as its reads: each host starts at a moment of its own, so they do not probe in step.
+        self._probing, self._posting = Probing((), clock()), Posting()
         self._version: int | None = None
         self._contacts: Counter[Contact] = Counter()
         self._addresses: dict[str, str] = {}
@@ -49,7 +48,6 @@ class Prober:
         """By name, and by when it was sent."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_posting = False
-        self._next_turn: asyncio.TimerHandle | None = None
 
     @property
     def suspects(self) -> tuple[str, ...]:
@@ -60,29 +58,23 @@ class Prober:
         yield Metric("pp_hostd_probes_total", "Probes of other hosts, by outcome.", "counter", counts)
         yield Metric("pp_hostd_suspects", "Hosts that are silent to this one.", "gauge", [({}, len(self.suspects))])
 
-    async def run(self) -> None:
-        self._turn()
-        try:
-            await asyncio.get_running_loop().create_future()
-        finally:
-            if self._next_turn is not None:
-                self._next_turn.cancel()
-            for attempt in self._under_way.values():
-                attempt.cancel()
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _turn(self) -> None:
-        """No task: it comes every two seconds as long as the agent lives."""
+    def turn(self, anyway_at: float) -> float:
+        """Begins all that is due. The agent takes its next turn at `anyway_at`; returns when the probes want one."""
         try:
             self._begin()
         except Exception as error:
             self._complain(f"probing other hosts: unforeseen: {error!r}")
-        self._turn_in(min(self._probing.next_at - self._clock(), REGULAR_SECONDS))
+            return anyway_at
+        return self._probing.wake_at(anyway_at)
+
+    async def close(self) -> None:
+        for attempt in self._under_way.values():
+            attempt.cancel()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _begin(self) -> None:
-        """Begins all that is due."""
         memory, now = self._driver.memory, self._clock()
         self._follow_roster()
         self._probing.reads(memory.last_read is not None and not memory.failed_reads, now)
@@ -93,11 +85,6 @@ class Prober:
         if self._driver.idle and not self._is_posting and self._posting.is_due(wanted, now):
             self._is_posting = True
             self._start(self._post_suspects(wanted))
-
-    def _turn_in(self, seconds: float) -> None:
-        if self._next_turn is not None:
-            self._next_turn.cancel()
-        self._next_turn = asyncio.get_running_loop().call_later(max(0.0, seconds), self._turn)
 
     def _wanted(self) -> Suspicion | None:
         """A dry run only removes what an earlier run has left."""
@@ -121,7 +108,7 @@ class Prober:
         if version == self._version:
             self._addresses = {member.name: member.address for member in rosters.members(chosen)}
             self._probing.retarget(chosen)
-            self._turn_in(0.0)
+            self._senses.wake()
 
     def _probe(self, name: str, sent_at: float) -> None:
         key = name, sent_at
@@ -134,7 +121,7 @@ class Prober:
         self._contacts[probed.contact] += 1
         self._probing.ended(*key, probed.finding, self._clock())
         if not probed.finding:  # it may be repeated sooner than the next turn
-            self._turn_in(0.0)
+            self._senses.wake()
 
     async def _post_suspects(self, wanted: Suspicion | None) -> None:
         failure = "unforeseen"

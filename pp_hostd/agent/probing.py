@@ -16,6 +16,10 @@ from pp_hostd.model.reachability import ATTEMPT_SECONDS, Finding
 RINGS = 3
 REGULAR_SECONDS = 2.0
 """From one regular probe to the next, of whichever target: an agent sends one probe in that time, and answers one."""
+NEAR_SECONDS = 0.25
+"""A regular probe is sent so much earlier or later, if the agent is awake then anyway: to wake up costs it more."""
+STEP_SECONDS = 0.02
+"""A regular probe that is sent so late moves the later ones too, so that they stay beside the agent's reads."""
 REPEAT_SECONDS = 0.25
 """From one probe of a target to the next, once the target has missed one."""
 MISSES = 4
@@ -98,6 +102,12 @@ class Probing:
         repeats = (target.repeat_at for target in self._targets)
         return min([self._regular_at, *repeats]) if self._targets else math.inf
 
+    def wake_at(self, anyway_at: float) -> float:
+        """When to ask for what is due, if that is done at `anyway_at` in any case."""
+        next_at = self.next_at
+        waits = next_at == self._regular_at and next_at <= anyway_at <= next_at + NEAR_SECONDS
+        return anyway_at if waits else min(anyway_at, next_at)
+
     def due(self, now: float) -> list[str]:
         """The targets to probe now; each is named once, and counts as probed."""
         chosen = []
@@ -106,9 +116,9 @@ class Probing:
             if self._owed < MAX_OWED:
                 self._owed += 1
                 chosen.append(target)
-        if self._regular_at <= now and self._targets:
-            in_step = self._regular_at + REGULAR_SECONDS
-            self._regular_at = in_step if in_step > now else now + REGULAR_SECONDS  # it does not catch up
+        if self._regular_at <= now + NEAR_SECONDS and self._targets:
+            late = now >= self._regular_at + STEP_SECONDS
+            self._regular_at = (now if late else self._regular_at) + REGULAR_SECONDS  # it does not catch up
             if self._owed >= MAX_OWED or (self._owed and self._kept >= KEPT):
                 self._owed, self._kept = self._owed - 1, 0
             else:
@@ -164,7 +174,7 @@ class Probing:
 
     def _is_cut_off(self) -> bool:
         """Whether all others are silent to this host, and the API is, too: then it is this host."""
-        return len(self._targets) > 1 and all(each.misses for each in self._targets) and not self._reads_succeed
+        return not self._reads_succeed and len(self._targets) > 1 and all(each.misses for each in self._targets)
 
     def _note_whether_cut_off(self, now: float) -> None:
         if self._is_cut_off():

@@ -15,7 +15,9 @@ Record = TypeVar("Record")
 def write(path: str, text: str, *, durable: bool = True) -> str:
     """Replace the file, and make its directory if need be; the sentence says why that failed."""
     try:
-        os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+        directory = os.path.dirname(path)
+        if not os.path.isdir(directory):  # makedirs alone would ask three times, at each proof
+            os.makedirs(directory, 0o700, exist_ok=True)
         write_whole(path, text.encode(), durable=durable)
     except FileError as error:
         return str(error)

@@ -158,6 +158,7 @@ class Connection:
         self._ended = False
         self._stream = stream
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)
+        self._last_asked: tuple[object, ...] = ()
 
     async def request(self, method: str, target: str, headers: dict[str, str], body: bytes) -> Head:
         """Send a whole request and read the head of the reply."""
@@ -165,8 +166,12 @@ class Connection:
             self._http.start_next_cycle()
         self.request_sent, self.received_bytes = False, 0
         lines = [("Host", self.endpoint.authority), *headers.items(), ("Content-Length", str(len(body)))]
+        asked = method, target, lines
+        if asked != self._last_asked:  # most often the same again; h11 checks and renders each header when it is made
+            self._last_asked = asked
+            self._head = h11.Request(method=method, target=self.endpoint.prefix + target, headers=lines)
         parts = [
-            self._http.send(h11.Request(method=method, target=self.endpoint.prefix + target, headers=lines)),
+            self._http.send(self._head),
             self._http.send(h11.Data(data=body)) if body else b"",
             self._http.send(h11.EndOfMessage()),
         ]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache, partial
 from urllib.parse import quote
 
 from pp_hostd.frozen import frozen
+
+_quoted = lru_cache(maxsize=64)(partial(quote, safe=""))  # an agent asks for the same few objects as long as it lives
 
 
 @frozen
@@ -30,7 +33,7 @@ class Resource:
             parts += ["namespaces", namespace]
         parts.append(self.plural)
         parts += [part for part in (name, subresource) if part is not None]
-        return "/" + "/".join(quote(part, safe="") for part in parts)
+        return "/" + "/".join(map(_quoted, parts))
 
     def describe(self, namespace: str | None = None, name: str | None = None) -> str:
         """`Node worker-1`, `Lease kube-node-lease/worker-1`: how sentences name an object."""

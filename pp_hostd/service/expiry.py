@@ -17,7 +17,7 @@ from pp_hostd.model.renewal import Life
 from pp_hostd.service.journal import Journal, Message, Priority
 from pp_hostd.service.metric import Metric
 
-LOOK_SECONDS = 10.0
+LOOK_SECONDS = 60.0
 AGAIN_SECONDS = 86400.0
 
 

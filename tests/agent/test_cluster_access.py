@@ -20,8 +20,8 @@ from pp_hostd.model.keys import CONTROL, MAINTENANCE, NAMESPACE
 from pp_hostd.model.settings import Settings
 from pp_hostd.peers.message import MachineReference
 from pp_hostd.service.journal import Journal
-from tests.agent.objects import SINCE, until
-from tests.harness.cluster import write_kubeconfig
+from tests.agent.objects import SINCE, until, until_found
+from tests.harness.cluster import token_of, write_kubeconfig
 from tests.harness.embedded import EmbeddedCluster
 from tests.harness.pki import CertificateAuthority
 from tests.kube.jumping_loop import StandingLoop
@@ -50,6 +50,21 @@ async def test_a_look_before_the_first_read_finds_the_node() -> None:
         await cluster_access.close()
     assert look.node is not None
     assert look.node.name == NODE
+
+
+async def test_a_kubeconfig_that_changes_is_used_by_a_read_soon_after(tmp_path: Path) -> None:
+    path, somebody_else = tmp_path / "kubeconfig", CertificateAuthority("nobody").certificate_pem
+    write_kubeconfig(path, NOBODY_LISTENS, somebody_else, token="any")
+    cluster_access = access(str(path))
+    assert (await cluster_access.read()).failure
+    with EmbeddedCluster.start() as cluster:
+        write_kubeconfig(path, cluster.server, cluster.authority.certificate_pem, token=token_of("admin"))
+
+        async def found() -> bool:
+            return (await cluster_access.read()).missing
+
+        await until_found(found, "the new server says that there is no such Node")
+        await cluster_access.close()
 
 
 async def test_a_look_without_credentials_fails_and_says_why(tmp_path: Path) -> None:

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pp_hostd.agent.probing import MAX_OWED, MISSES, REGULAR_SECONDS, REPEAT_SECONDS, RINGS, Probing, targets
+from pp_hostd.agent.probing import (
+    MAX_OWED,
+    MISSES,
+    NEAR_SECONDS,
+    REGULAR_SECONDS,
+    REPEAT_SECONDS,
+    RINGS,
+    Probing,
+    targets,
+)
 from pp_hostd.model.reachability import ATTEMPT_SECONDS
 from tests.agent.probers import everybodys_targets
 from tests.harness.examples import tries
@@ -121,6 +130,48 @@ def test_a_process_that_stood_still_does_not_catch_up() -> None:
     assert len(probing.due(1000.0)) == 1
     assert probing.due(1000.0) == []
     assert probing.next_at == 1000.0 + REGULAR_SECONDS
+
+
+@pytest.mark.parametrize("early_seconds", [-NEAR_SECONDS, -0.001, 0.001, NEAR_SECONDS])
+def test_a_regular_probe_is_sent_with_what_wakes_the_agent_a_moment_earlier_or_later(early_seconds: float) -> None:
+    probing = Probing(ABC, 10.0)
+    assert probing.wake_at(10.0 - early_seconds) == 10.0 - early_seconds
+    assert len(probing.due(10.0 - early_seconds)) == 1
+    assert probing.wake_at(math.inf) >= 10.0 + REGULAR_SECONDS  # early ones bring no later one nearer
+
+
+def test_a_regular_probe_waits_for_nothing_else() -> None:
+    probing = Probing(ABC, 10.0)
+    assert probing.wake_at(10.0 + 1.01 * NEAR_SECONDS) == 10.0
+    assert probing.due(10.0 - 1.01 * NEAR_SECONDS) == []
+
+
+def test_a_repeated_probe_waits_for_nothing() -> None:
+    probing = Probing(("a",), 0.0)
+    probing.due(0.0)
+    probing.ended("a", 0.0, False, ATTEMPT_SECONDS)
+    assert probing.wake_at(ATTEMPT_SECONDS + REPEAT_SECONDS / 2) == ATTEMPT_SECONDS
+
+
+def test_probes_stay_beside_reads_that_come_ever_later() -> None:
+    """A read begins every 4 s, or a little later. Between two reads the agent wakes up once more, for a probe."""
+    probing, now, wakes = Probing(ABC, 0.1), 0.0, 0
+    for number in range(2000):
+        read_at = 4.003 * number
+        while now < read_at:
+            probing.due(now)
+            now, wakes = probing.wake_at(read_at), wakes + 1
+    assert wakes <= 2 * 2000
+
+
+@examples
+@given(st.lists(st.floats(0, REGULAR_SECONDS), min_size=50, max_size=50))
+def test_an_agent_that_wakes_often_sends_no_more_probes(pauses: list[float]) -> None:
+    probing, now, sent = Probing(ABC, 0.0), 0.0, 0
+    for pause_seconds in pauses:
+        sent += len(probing.due(now))
+        now = probing.wake_at(now + pause_seconds)
+    assert sent <= 1 + (now + NEAR_SECONDS) / REGULAR_SECONDS
 
 
 def test_a_failure_at_once_is_repeated_no_sooner_than_one_at_the_deadline() -> None:

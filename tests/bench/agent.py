@@ -45,7 +45,7 @@ def running_costs() -> Iterator[Figure]:
         eventually(lambda: "not condemned" in host.status_text(), "the host is armed", 60)
         eventually(host.kubelet_started, "the host is promised and open")
         eventually(lambda: _requests(host) > 8, "the agent has read a few times", 30)
-        before, traffic, asked = _cpu_seconds(host), _traffic_bytes(host), _requests(host)
+        asked, traffic, before = _requests(host), _traffic_bytes(host), _cpu_seconds(host)
         started_at = time.monotonic()
         time.sleep(STEADY_SECONDS)
         minutes = (time.monotonic() - started_at) / 60

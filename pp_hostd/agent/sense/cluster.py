@@ -62,6 +62,7 @@ class ClusterAccess:
         self._keep_rosters, self._promised_versions = keep_rosters, promised_versions
         self._var_directory, self._journal = var_directory, journal
         self._expiry: ExpiryNotice | None = None
+        self._reading = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
     def connect(self) -> None:
@@ -84,7 +85,7 @@ class ClusterAccess:
         self._renewing = Renewing(client, self._var_directory, aside, say)
         self._expiry = ExpiryNotice(client, self._node, "pp-hostd", self._journal)
         followed = self._condemned.run(client), self._roster.run(client), self._follow_orders(client)
-        credentials = self._following.run(), self._renewing.run(), self._expiry.run()
+        credentials = self._follow_kubeconfig(), self._renewing.run(), self._expiry.run()
         self._tasks = [asyncio.create_task(each) for each in (*followed, *credentials)]
 
     async def _load_again(self) -> Kubeconfig:
@@ -128,6 +129,8 @@ class ClusterAccess:
         if self._connected() is None:
             return Read(self._clock(), self._clock(), failure=self.trouble)
         self._senses.roster_trouble = self._roster.trouble
+        self._reading.set()
+        self._reading.clear()
         return await self._own.read()
 
     async def read_for_peer(self, about: MachineReference, deadline_seconds: float) -> ReadOutcome:
@@ -164,6 +167,12 @@ class ClusterAccess:
         if self.client is None:
             self.connect()
         return self.client
+
+    async def _follow_kubeconfig(self) -> None:
+        """Looks whenever a read of this host's own machine begins, since the agent is awake then anyway."""
+        while True:
+            await self._reading.wait()
+            await self._following.look()
 
     async def _follow_orders(self, client: ApiClient) -> None:
         """Reads people's order for all hosts every ORDERS_SECONDS: the order is in no hurry, and not worth a watch."""
