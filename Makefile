@@ -82,8 +82,9 @@ campaign: .venv-campaign/.ready ## play bad days that add up, over runs, in buil
 	@.venv-campaign/bin/pip install --quiet --disable-pip-version-check --use-pep517 --editable .
 	@touch $@
 
-docs: $(STAMP) ## write etc/pp-hostd.toml and docs/settings.md from the table of settings
+docs: $(STAMP) ## write etc/pp-hostd.toml and docs/settings.md from the table of settings, and draw the pictures of docs/images
 	@$(BIN)/python -m pp_hostd.reference
+	@$(BIN)/python -m tests.pictures
 
 rpm: ## build the packages into build/rpms; BUNDLED=1 with the libraries inside, RELEASE= for another release than 1
 	@BUNDLED=$(BUNDLED) RELEASE=$(RELEASE) packaging/make-rpm

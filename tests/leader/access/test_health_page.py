@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 import yaml
@@ -16,10 +15,11 @@ from pp_hostd.leader.requests.health_checks.definitions import default_check, de
 from tests.contract.objects import sample
 from tests.harness.controlplane import OTHERS, RealCluster
 from tests.leader.access.attempts import Attempt, World
-from tests.leader.access.pages import blocks, kubectl, rows
+from tests.leader.access.pages import kubectl
 from tests.leader.access.people import pp_leader
+from tests.pages import DOCS, blocks, rows
 
-PAGE = (Path(__file__).parents[3] / "docs" / "health.md").read_text()
+PAGE = (DOCS / "health.md").read_text()
 
 
 @pytest.fixture(scope="module")

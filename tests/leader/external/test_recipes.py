@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import subprocess
-import textwrap
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 import yaml
@@ -18,18 +15,15 @@ from tests.harness.eventually import HANGS_SECONDS
 from tests.leader.external.enrolled import TEMPLATES, enrolled, settings_for
 from tests.leader.in_term import client_for, term
 from tests.leader.power.clusters import Clusters
+from tests.pages import DOCS, blocks
 
-PAGE = Path(__file__).parents[3] / "docs" / "power.md"
 MACHINES = {"cluster.x-k8s.io/v1beta2": "cluster-api", "machine.openshift.io/v1beta1": "openshift"}
 """The kind of machines, by the health check's API; else Nodes."""
 
 
 def recipes() -> list[str]:
     """The indented blocks of the page that are manifests."""
-    lines = PAGE.read_text().splitlines()
-    grouped = itertools.groupby(lines, key=lambda line: line.startswith("    "))
-    blocks = [textwrap.dedent("\n".join(block)) for indented, block in grouped if indented]
-    return [block for block in blocks if block.startswith("apiVersion: ")]
+    return [block for block in blocks((DOCS / "power.md").read_text()) if block.startswith("apiVersion: ")]
 
 
 def parts(recipe: str) -> tuple[Json, Json]:

@@ -58,11 +58,12 @@ from tests.fencing.helpers import Agents, Helpers
 from tests.harness.controlplane import OTHERS, RealCluster
 from tests.harness.eventually import eventually
 from tests.leader.access.attempts import Attempt, World
-from tests.leader.access.pages import blocks, kubectl, rows
+from tests.leader.access.pages import kubectl
 from tests.leader.access.people import pp_leader
 from tests.leader.fence.fence_world import properties
+from tests.pages import DOCS, blocks, rows
 
-PAGE = (Path(__file__).parents[3] / "docs" / "fencing.md").read_text()
+PAGE = (DOCS / "fencing.md").read_text()
 FOR_HOSTS = ("dnf", "apt", "systemctl", "journalctl")
 """These commands change or show a host, not the cluster."""
 
