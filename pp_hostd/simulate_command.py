@@ -65,7 +65,7 @@ def _add_size(parser: argparse.ArgumentParser) -> None:
         "--seed",
         metavar="S",
         type=_whole(0, MOST_SEED),
-        help="that of the first, the next has S + 1 (default: by chance; with --day 1)",
+        help="the seed of the first one; the next one has S + 1 (default: a random one; with --day 1)",
     )
     parser.add_argument(
         "--nodes",
@@ -74,7 +74,7 @@ def _add_size(parser: argparse.ArgumentParser) -> None:
         help=f"each cluster has 2 to N nodes (default: {NODES}); with --day N (default: the day's)",
     )
     parser.add_argument(
-        "--jobs", metavar="N", type=_whole(1, MOST_JOBS), help="so many processes (default: one for each CPU)"
+        "--jobs", metavar="N", type=_whole(1, MOST_JOBS), help="number of processes (default: one for each CPU)"
     )
 
 

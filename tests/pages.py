@@ -37,8 +37,11 @@ def spans(page: str) -> list[str]:
 
 
 def links(page: str) -> Iterator[str]:
-    """The targets of links and pictures."""
+    """The targets of links and pictures; of a link by name that is defined nowhere, the name."""
     text = re.sub(r"`[^`]*`", "", prose(page))
+    defined = dict(re.findall(r"^\[([^\]]+)\]: +(\S+)$", text, re.MULTILINE))
+    yield from defined.values()
+    yield from (name for name in re.findall(r"\]\[([^\]]+)\]", text) if name not in defined)
     yield from re.findall(r"\]\(\s*<?([^)\s>]+)>?[^)]*\)", text)
     yield from re.findall(r"\b(?:src|srcset|href)=\"([^\"]+)\"", text)
 

@@ -56,8 +56,8 @@ def _suspect(report: Report) -> list[str]:
     return [
         *([asks] if asks else []),
         'One good read, or one peer that says "healthy", proves that it may live on.',
-        'It resets itself when a peer says "unhealthy" and none "healthy", or when too few peers say that they, too, '
-        "can't read the API.",
+        'It resets itself if no peer says "healthy", and no more than half of all nodes, this one counted, say that '
+        "they can't read the API.",
         f"Without a new proof it {_fed(report)}.",
     ]
 

@@ -59,7 +59,9 @@ def test_a_healthy_host_tells_its_proof_its_watchdog_and_what_would_change_that(
     armed = f"watchdog armed, hardware, {WATCHDOG_SECONDS} s"
     for words in ("state healthy", "proof own read, begun", armed, "gate open (hold)"):
         assert words in table
-    assert f"promise armed: T 10 s, W {WATCHDOG_SECONDS} s, roster" in table
+    dead_seconds = SELF_TIMEOUT_SECONDS + 2 * WATCHDOG_SECONDS
+    bound = f"dead within {dead_seconds:g} s of its last proof (T {SELF_TIMEOUT_SECONDS:g} s, W {WATCHDOG_SECONDS} s)"
+    assert f"promise armed: {bound}, roster" in table
     current = status(host)
     assert (current["node"], current["boot"], current["state"]) == (host.name, host.boot_id, "healthy")
     assert 0 < current["feed_until_seconds"] <= SELF_TIMEOUT_SECONDS

@@ -82,9 +82,9 @@ def _add_gate(commands: argparse._SubParsersAction[Any], config_path: str) -> No
     opening = _parser(
         actions,
         "open",
-        "let the kubelet start although this host has promised nothing in this boot",
-        "The workloads of this host may be running elsewhere: the daemon first takes back the word that nothing was "
-        "started here, and refuses if it can't.",
+        "let the kubelet start before this host has promised anything in this boot",
+        "The workloads of this host may be running elsewhere. So the daemon first replaces the record on the Node that "
+        "nothing was started here, and refuses to open the gate if it can't.",
     )
     opening.add_argument("--i-know", action="store_true", help="needed: you know where its workloads run")
     opening.add_argument(
@@ -105,7 +105,7 @@ def _add_maintenance(commands: argparse._SubParsersAction[Any]) -> None:
     on = _parser(
         actions,
         "on",
-        "withdraw the promise and disarm the watchdog until a time to come",
+        "withdraw the promise and disarm the watchdog, until a time that you name",
         "Exit code 1: the order is stored, but the host is still armed; the agent keeps trying.",
     )
     on.add_argument("--why", required=True, metavar="TEXT", help="shown wherever the host's state is shown")
@@ -131,7 +131,7 @@ def _add_doctor(commands: argparse._SubParsersAction[Any], config_path: str) -> 
         "doctor",
         "check all that this host's protection rests on, and say what to do about what is wrong",
         "Changes nothing, opens no watchdog, and takes a minute at most. Exit code 1: something has failed; warnings "
-        "do not count. Not as root it checks what it may.",
+        "do not count. Without root it skips some checks, and names them.",
     )
     doctor.add_argument(
         "--peers", metavar="K", type=int, default=3, help="how many peers, chosen at random, to ask; default: 3"
@@ -145,14 +145,14 @@ def _add_test_reset(commands: argparse._SubParsersAction[Any], config_path: str)
     reset = _parser(
         commands,
         "test-reset",
-        "really reset this host, as a judgement would: for a maintenance window",
+        "really reset this host, in the way the agent does it; for a maintenance window",
         "Without --yes-reset-this-host it says what would happen, does nothing, and ends with exit code 2.",
     )
     reset.add_argument("--yes-reset-this-host", action="store_true", help="needed: all that runs here is killed")
     reset.add_argument(
         "--watchdog-only",
         action="store_true",
-        help="stop feeding the watchdog and wait: shows that it, and not only software, resets this host",
+        help="only stop feeding the watchdog, and wait: shows whether the watchdog alone resets this host",
     )
     _config(reset, config_path)
     reset.set_defaults(command=_command("reset_host", "reset_host"))

@@ -80,7 +80,8 @@ def _promise(promise: dict[str, Any]) -> str:
 def _record(record: dict[str, Any]) -> str:
     if "T" not in record:
         return str(record["state"])
-    return f"{record['state']}: T {record['T']:g} s, W {record['W']:g} s, roster {record['roster']}"
+    dead = f"{record['state']}: dead within {record['T'] + 2 * record['W']:g} s of its last proof"
+    return f"{dead} (T {record['T']:g} s, W {record['W']:g} s), roster {record['roster']}"
 
 
 def _reads(reads: dict[str, Any]) -> str:

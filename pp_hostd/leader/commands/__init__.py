@@ -77,13 +77,13 @@ def _add_install(commands: argparse._SubParsersAction[Any]) -> None:
     install.add_argument(
         "--agents-use",
         choices=("certificate", "kubelet"),
-        help="what agents show: a certificate that pp-leader enroll makes, or the kubelet's "
+        help="the agents' credential: a certificate that pp-leader enroll makes, or the kubelet's "
         "(default: as installed, else certificate)",
     )
     install.add_argument(
         "--machines",
         choices=("openshift", "cluster-api", "node"),
-        help="as the setting api.machines of leader and agents, who may use no other kind "
+        help="the kind of object that stands for a host, as in the setting api.machines of leader and agents "
         "(default: as installed, else node)",
     )
     install.add_argument(
@@ -99,8 +99,8 @@ def _add_install(commands: argparse._SubParsersAction[Any]) -> None:
     install.add_argument(
         "--health-check",
         action="store_true",
-        help="add the flow health-check, and make the NodeHealthCheck `workers` if there is none yet: it has nodes "
-        "remediated by itself",
+        help="add the flow health-check, and make the NodeHealthCheck `workers` if there is no such check yet: "
+        "sick workers are then remediated without a person's request",
     )
     install.add_argument(
         "--max-unhealthy",
@@ -140,7 +140,7 @@ def _add_uninstall(commands: argparse._SubParsersAction[Any]) -> None:
     uninstall = new_parser(
         commands,
         "uninstall",
-        "take everything of pp-hostd's out of the cluster",
+        "remove everything that belongs to pp-hostd from the cluster",
         "Refused while a leader leads, a Node is missing or condemned, or a host is armed. You may run it again.",
     )
     take_kubeconfig(uninstall)
@@ -286,7 +286,10 @@ def _add_restore(commands: argparse._SubParsersAction[Any], config_path: str) ->
 
 def _add_pause(commands: argparse._SubParsersAction[Any]) -> None:
     pause = new_parser(
-        commands, "pause", "keep the leader from condemning and freeing", "Effective at once, until resume."
+        commands,
+        "pause",
+        "make the leader stand still: it begins no remediation, and frees no workloads",
+        "It counts at once, and until pp-leader resume.",
     )
     pause.add_argument("--why", metavar="TEXT", required=True, help="shown wherever the pause is shown")
     take_who(pause)

@@ -30,7 +30,7 @@ def _add_show(actions: argparse._SubParsersAction[Any]) -> None:
         actions,
         "show",
         "show how far the fencing of a node has come, and which methods each step would run now",
-        "Also for a node that is well: nothing is run, and every error of its configuration is told.",
+        "Works for a healthy node, too: nothing is run, and every error in its configuration is shown.",
     )
     take_json(show)
     show.set_defaults(command=runs("fence", "show"))
