@@ -26,7 +26,7 @@ def cable() -> Exchange:
             Step("", LEADER, "can't reach it either: the health check requests its remediation", tone=Tone.ACT),
             Step(condemned, LEADER, "cordon its Node, condemn it", API, Tone.ACT),
             Step(known, LEADER, "the worker is condemned: remember that", OTHERS, Tone.ACT),
-            Step("", OTHERS, "half of the nodes know: from here on nobody can keep the worker up", LEADER, Tone.WAIT),
+            Step("", OTHERS, "half of the nodes know: nobody can keep the worker up", LEADER, Tone.WAIT),
             Step("", WORKER, "does the API say that I am condemned?", OTHERS, Tone.BAD, lost=True),
             Step(reset, WORKER, "nobody confirms that it is healthy: it resets itself", tone=Tone.BAD),
             Step(over, LEADER, "the wait is over: it asks and looks once more", tone=Tone.WAIT),
