@@ -69,6 +69,8 @@ class Driver:
         self.term = Term(own_node, clock())
         self.next_actions: tuple[NextAction, ...] = ()
         self.allowance: Allowance | None = None
+        self.held = ""
+        """What keeps every further remediation from beginning; empty if nothing does."""
         self._senses, self._actuators, self._clock, self._draw = senses, actuators, clock, draw
         self._registry = registry
         self._under_way: set[str] = set()
@@ -84,7 +86,7 @@ class Driver:
         now, observed = self._clock(), self._senses.observed()
         planned = plan(self.settings, observed, replace(self.term, draw=self._draw()), news, now, self._registry)
         self.term, self.next_actions = planned.term, planned.next_actions
-        self.allowance = planned.allowance
+        self.allowance, self.held = planned.allowance, planned.held
         for next_action in planned.next_actions:
             if next_action.step is not None and next_action.key not in self._under_way:  # one step at a time
                 self._under_way.add(next_action.key)

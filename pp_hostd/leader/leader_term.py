@@ -83,9 +83,7 @@ class LeaderTerm:
         self._events = Events(client, wallclock)
         self._approvals = Approvals(client, self._enrolled, self._is_acting, journal)
         self._board = StatusConfigMap(client, self.status, self._is_acting)
-        self._progress_events = ProgressEvents(
-            MACHINES[settings.api.machines][0], journal, self._tell, self._board.note, clock, wallclock
-        )
+        self._progress_events = ProgressEvents(settings, journal, self._tell, self._board.note, clock, wallclock)
         self._object_faults = ObjectFaults(MACHINES[settings.api.machines][0], journal, self._tell)
         self._driver = Driver(settings, self, self, own_node=node, clock=clock, draw=draw)
         self._news: list[StepNews] = []
@@ -213,6 +211,7 @@ class LeaderTerm:
             resets_per_hour=0 if allowance is None else allowance.most,
             resets_left=0 if allowance is None else allowance.left,
             machine_health_checks=settings.api.machines if settings.health.machine_health_checks else "",
+            held=self._driver.held,
         )
 
     def _troubles(self) -> tuple[str, ...]:

@@ -9,25 +9,31 @@ from typing import Callable
 
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.events import About
-from pp_hostd.kube.resources import NODES, Resource
+from pp_hostd.kube.resources import MACHINES, NODES
 from pp_hostd.leader.interfaces import Requester
 from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.registry import REQUESTERS
+from pp_hostd.leader.remedies.poison_pill.memory import wait_seconds
 from pp_hostd.leader.steps.port import LeaderStep, OnlyReads
 from pp_hostd.model.leader_status import CourseTold, Told
 from pp_hostd.model.observed import Observed
+from pp_hostd.model.promise import promise_in
+from pp_hostd.model.settings import Settings
 from pp_hostd.service.journal import Journal, Message, Priority
 from pp_hostd.service.metric import Metric
 
 FINISHED = "finished"
 TELL_AGAIN_SECONDS = 10.0
+_NOT_BEGUN = (Stage.HELD, Stage.OVER_BUDGET)
+_BEFORE_THE_WAIT = (Stage.CONDEMNING, Stage.ACKNOWLEDGING)
 _Key = tuple[str, str, str]
 
 
 @frozen
 class _Followed:
     """A course as it is now; the times are when this stage, and all of it, began, and when `told`, the last sentence
-    about it, was told."""
+    about it, was told. Of a remediation, `remedied_wallclock` is when nothing held it back any more, and
+    `dead_by_wallclock` by when its host is certainly dead."""
 
     next_action: NextAction
     since_at: float
@@ -35,6 +41,8 @@ class _Followed:
     began_at: float
     told_at: float
     told: str
+    remedied_wallclock: datetime | None = None
+    dead_by_wallclock: datetime | None = None
 
 
 class ProgressEvents:
@@ -42,7 +50,7 @@ class ProgressEvents:
 
     def __init__(
         self,
-        machines: Resource,
+        settings: Settings,
         journal: Journal,
         event: Callable[[About, str, str, bool], None],
         note: Callable[[Told], None],
@@ -50,7 +58,7 @@ class ProgressEvents:
         wallclock: Callable[[], datetime],
         requesters: Sequence[Requester] = REQUESTERS,
     ) -> None:
-        self._machines, self._requesters = machines, requesters
+        self._settings, self._requesters = settings, requesters
         self._journal, self._event, self._note = journal, event, note
         self._clock, self._wallclock = clock, wallclock
         self._followed: dict[_Key, _Followed] = {}
@@ -106,9 +114,27 @@ class ProgressEvents:
             if before is not None:
                 self._stage_seconds[before.next_action.stage] += now - before.since_at
             began_at = now if before is None else before.began_at
-            self._followed[key] = _Followed(next_action, now, self._wallclock(), began_at, now, next_action.sentence)
+            dates = (None, None) if before is None else (before.remedied_wallclock, before.dead_by_wallclock)
+            told = next_action.sentence
+            self._followed[key] = _Followed(next_action, now, self._wallclock(), began_at, now, told, *dates)
+        self._followed[key] = self._dated(self._followed[key], observed)
         if news:
-            self._say(next_action, next_action.stage.value, next_action.sentence, observed)
+            self._say(self._followed[key], next_action.stage.value, next_action.sentence, observed)
+
+    def _dated(self, followed: _Followed, observed: Observed) -> _Followed:
+        """With when its remediation began, and when its host is dead by: first as the Node promises, then as the leader
+        waits."""
+        next_action, wallclock = followed.next_action, self._wallclock()
+        if next_action.of or next_action.stage in _NOT_BEGUN:
+            return followed
+        began, dead_by = followed.remedied_wallclock or wallclock, followed.dead_by_wallclock
+        if next_action.stage is Stage.WAITING and next_action.due_at is not None:
+            dead_by = wallclock + timedelta(seconds=round(next_action.due_at - self._clock()))
+        elif next_action.stage in _BEFORE_THE_WAIT:
+            seen = observed.nodes.get(next_action.node)
+            promise = None if seen is None else promise_in(seen.node.agent)
+            dead_by = began + timedelta(seconds=wait_seconds(self._settings, promise)) if promise else None
+        return replace(followed, remedied_wallclock=began, dead_by_wallclock=dead_by)
 
     def _is_news(self, next_action: NextAction, before: _Followed, now: float) -> bool:
         """Tells whether to report it: a write, a refusal, or another sentence than the one that was reported at least
@@ -126,9 +152,10 @@ class ProgressEvents:
         self._finished += 1
         self._finished_seconds += now - followed.began_at
         sentence = f"nothing is left to do for {followed.next_action.key}"
-        self._say(followed.next_action, FINISHED, sentence, observed)
+        self._say(followed, FINISHED, sentence, observed)
 
-    def _say(self, next_action: NextAction, stage: str, sentence: str, observed: Observed) -> None:
+    def _say(self, followed: _Followed, stage: str, sentence: str, observed: Observed) -> None:
+        next_action = followed.next_action
         warning = next_action.refused and stage != FINISHED
         priority = Priority.WARNING if warning else Priority.NOTICE
         name = next_action.node or next_action.machine_key or next_action.of
@@ -136,7 +163,7 @@ class ProgressEvents:
         self._journal.say(
             Message.COURSE, line, priority, node=next_action.node, machine=next_action.machine_key, stage=stage
         )
-        self._note(Told(self._wallclock(), name, stage, sentence))
+        self._note(Told(self._wallclock(), name, stage, sentence, followed.dead_by_wallclock))
         reason = "".join(word.capitalize() for word in ("refused" if warning else stage).split())
         for about in self._about(next_action, observed):
             self._event(about, reason, sentence, warning)
@@ -150,7 +177,7 @@ class ProgressEvents:
             yield About(NODES, None, next_action.node, next_action.node if seen is None else seen.node.uid)
         if machine is not None and machine.machine.namespace:
             found = machine.machine
-            yield About(self._machines, found.namespace, found.name, found.uid)
+            yield About(MACHINES[self._settings.api.machines][0], found.namespace, found.name, found.uid)
 
 
 def _writes(next_action: NextAction) -> type[LeaderStep] | None:
@@ -170,4 +197,6 @@ def _told(followed: _Followed, now: float, wallclock: datetime) -> CourseTold:
         next_action.refused,
         followed.since_wallclock,
         None if due_in is None else (wallclock + due_in).replace(microsecond=0),
+        followed.remedied_wallclock,
+        followed.dead_by_wallclock,
     )

@@ -87,5 +87,6 @@ def _lasting(status: LeaderStatus) -> str:
             status.trouble,
             status.resets_per_hour,
             status.resets_left,
+            status.held,
         )
     )

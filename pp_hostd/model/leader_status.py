@@ -16,7 +16,11 @@ MAX_HISTORY = 200
 
 @frozen
 class CourseTold:
-    """The leader's course of action for one node; the times are for people."""
+    """The leader's course of action for one node; the times are for people.
+
+    `began_wallclock` is when nothing held the remediation back any more, `dead_by_wallclock` by when the host is
+    certainly dead, as it promised: then its workloads are freed. None where that is not so, or not known.
+    """
 
     node: str
     machine: str
@@ -25,6 +29,8 @@ class CourseTold:
     refused: bool
     since_wallclock: datetime
     due_wallclock: datetime | None
+    began_wallclock: datetime | None = None
+    dead_by_wallclock: datetime | None = None
 
 
 @frozen
@@ -45,9 +51,10 @@ class LeaderStatus:
     """How many remediations may begin in an hour, and how many of these still may."""
     machine_health_checks: str = ""
     """The API whose MachineHealthChecks it carries out, as api.machines names it; empty if it does not."""
+    held: str = ""
+    """What keeps every further remediation from beginning, by the leader's own valves; empty if nothing does."""
 
     def render(self) -> str:
-        ends = self.certificate_ends_wallclock
         return render(
             {
                 "leader": self.leader,
@@ -57,26 +64,27 @@ class LeaderStatus:
                 "roster": self.roster,
                 "trouble": self.trouble,
                 "courses": [_course_fields(next_action) for next_action in self.next_actions],
-                "certificate_ends": ends and render_moment(ends),
+                "certificate_ends": _rendered(self.certificate_ends_wallclock),
                 "resets_per_hour": self.resets_per_hour,
                 "resets_left": self.resets_left,
                 "machine_health_checks": self.machine_health_checks,
+                "held": self.held,
             }
         )
 
 
 @frozen
 class Told:
-    """One line of the history."""
+    """One line of the history; `dead_by_wallclock` as it was then."""
 
     when_wallclock: datetime
     node: str
     stage: str
     sentence: str
+    dead_by_wallclock: datetime | None = None
 
 
 def _course_fields(next_action: CourseTold) -> dict[str, object]:
-    due = next_action.due_wallclock
     return {
         "node": next_action.node,
         "machine": next_action.machine,
@@ -84,17 +92,25 @@ def _course_fields(next_action: CourseTold) -> dict[str, object]:
         "sentence": next_action.sentence,
         "refused": next_action.refused,
         "since": render_moment(next_action.since_wallclock),
-        "due": None if due is None else render_moment(due),
+        "due": _rendered(next_action.due_wallclock),
+        "began": _rendered(next_action.began_wallclock),
+        "dead_by": _rendered(next_action.dead_by_wallclock),
     }
+
+
+def _rendered(moment: datetime | None) -> str | None:
+    return None if moment is None else render_moment(moment)
 
 
 def render_history(history: Sequence[Told]) -> str:
     """The newest lines, oldest first."""
-    lines = [
-        {"when": render_moment(told.when_wallclock), "node": told.node, "stage": told.stage, "sentence": told.sentence}
-        for told in history[-MAX_HISTORY:]
-    ]
-    return render({"lines": lines})
+    return render({"lines": [_told_fields(told) for told in history[-MAX_HISTORY:]]})
+
+
+def _told_fields(told: Told) -> dict[str, object]:
+    dead_by = {} if told.dead_by_wallclock is None else {"dead_by": render_moment(told.dead_by_wallclock)}
+    when = render_moment(told.when_wallclock)
+    return {"when": when, "node": told.node, "stage": told.stage, "sentence": told.sentence, **dead_by}
 
 
 def parse_leader_status(text: object) -> LeaderStatus | Unreadable:
@@ -119,6 +135,7 @@ def _status(text: object) -> LeaderStatus:
         resets_per_hour=_number(fields, "resets_per_hour"),
         resets_left=_number(fields, "resets_left"),
         machine_health_checks=str(fields.anything("machine_health_checks") or ""),
+        held=str(fields.anything("held") or ""),
     )
 
 
@@ -140,6 +157,8 @@ def _course(fields: Fields) -> CourseTold:
         refused=fields.anything("refused") is True,
         since_wallclock=fields.moment("since"),
         due_wallclock=_moment(fields, "due"),
+        began_wallclock=_moment(fields, "began"),
+        dead_by_wallclock=_moment(fields, "dead_by"),
     )
 
 
@@ -150,4 +169,5 @@ def _history(text: object) -> tuple[Told, ...]:
 
 def _told(fields: Fields) -> Told:
     when, node = fields.moment("when"), fields.text("node", WORDS)
-    return Told(when, node, fields.text("stage", WORDS), fields.text("sentence", WORDS))
+    stage, sentence = fields.text("stage", WORDS), fields.text("sentence", WORDS)
+    return Told(when, node, stage, sentence, _moment(fields, "dead_by"))

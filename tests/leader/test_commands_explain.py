@@ -13,7 +13,7 @@ import pytest
 from pp_hostd.kube.resources import NODES, OPENSHIFT_MACHINES
 from pp_hostd.leader.commands.explain import explained
 from pp_hostd.leader.commands.host import Host
-from pp_hostd.leader.commands.status import Leadership
+from pp_hostd.leader.leadership import Leadership
 from pp_hostd.leader.remedies.power_cycle.bare_metal_host import BareMetalHost, HostsSeen, PowerRequest
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.condemnation import Condemnation, Condemned, Confirmation, NotRequested, Requested

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
 from pp_hostd.kube.events import About
-from pp_hostd.kube.resources import NODES, OPENSHIFT_MACHINES
+from pp_hostd.kube.resources import NODES
 from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.progress_events import TELL_AGAIN_SECONDS, ProgressEvents
 from pp_hostd.leader.remedies.poison_pill.steps import Condemn
@@ -21,6 +22,8 @@ from pp_hostd.model.leader_status import Told
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.node import Node
 from pp_hostd.model.observed import MachineSeen, NodeSeen, Observed
+from pp_hostd.model.promise import Armed, GateKind, WatchdogKind
+from pp_hostd.model.settings import Settings
 from pp_hostd.service.journal import Journal
 from pp_hostd.service.metric import render
 
@@ -32,6 +35,8 @@ OBSERVED = Observed(
     machines={"machines/x": MachineSeen(MACHINE, 1)},
     requests=("machines/x",),
 )
+PROMISE = Armed("boot-1", 22, 10, WatchdogKind.HARDWARE, GateKind.HOLD, "machine-uid", 3)
+SETTINGS = replace(Settings(), api=replace(Settings().api, machines="openshift"))
 CORDON = Cordon("x", "node-uid", "1", 1)
 CONDEMN = Condemn("machines/x", "machine-uid", "1", 1)
 
@@ -40,11 +45,11 @@ class Desk:
     """Everything that was told, at a time that a test sets."""
 
     def __init__(self, journal: Journal) -> None:
-        self.now = 100.0
+        self.now, self.observed = 100.0, OBSERVED
         self.events: list[tuple[About, str, str, bool]] = []
         self.history: list[Told] = []
         self.progress_events = ProgressEvents(
-            OPENSHIFT_MACHINES,
+            SETTINGS,
             journal,
             lambda *event: self.events.append(event),
             self.history.append,
@@ -56,8 +61,13 @@ class Desk:
         """How many lines of history this made."""
         before = len(self.history)
         next_action = NextAction("x", "machines/x", stage, sentence, step, due_at=self.now + 30, refused=refused)
-        self.progress_events.tell((next_action,), OBSERVED)
+        self.progress_events.tell((next_action,), self.observed)
         return len(self.history) - before
+
+    def dates(self) -> tuple[datetime | None, datetime | None]:
+        """When the remediation began, and by when its host is dead."""
+        [told] = self.progress_events.next_actions()
+        return told.began_wallclock, told.dead_by_wallclock
 
 
 @pytest.fixture
@@ -136,3 +146,24 @@ def test_a_node_that_is_missing_is_told_of_under_its_name(desk: Desk) -> None:
 def test_a_machine_without_a_node_is_told_of_alone(desk: Desk) -> None:
     desk.progress_events.tell((NextAction("", "machines/x", Stage.HELD, "no nodeRef", refused=True),), OBSERVED)
     assert [about.kind.kind for about, *_ in desk.events] == ["Machine"]
+
+
+def test_a_remediation_has_a_promised_end_from_its_beginning_to_its_last_line(desk: Desk) -> None:
+    """First as the Node promises (T + 2W and the margin, 44 s), then as the leader waits."""
+    desk.observed = replace(OBSERVED, nodes={"x": NodeSeen(replace(NODE, agent=PROMISE), "machines/x")})
+    desk.tell(Stage.HELD, "too many at once")
+    assert desk.dates() == (None, None)
+    desk.tell(Stage.CONDEMNING, "cordoning its Node", CORDON)
+    assert desk.dates() == (WHEN, WHEN + timedelta(seconds=44))
+    desk.tell(Stage.WAITING, "half of 3 nodes know")
+    assert desk.dates() == (WHEN, WHEN + timedelta(seconds=30))
+    desk.observed = OBSERVED
+    desk.tell(Stage.GIVING_BACK, "recreating its Node")
+    assert desk.dates() == (WHEN, WHEN + timedelta(seconds=30))
+    desk.progress_events.tell((), OBSERVED)
+    assert desk.history[-1].dead_by_wallclock == WHEN + timedelta(seconds=30)
+
+
+def test_what_nothing_promises_has_no_end(desk: Desk) -> None:
+    desk.tell(Stage.FENCING, "off by ipmi")
+    assert desk.dates() == (WHEN, None)

@@ -18,8 +18,8 @@ from tests.agent.objects import HANG_SECONDS, boottime, until
 
 WHEN = datetime(2026, 3, 1, tzinfo=timezone.utc)
 STATUS_THEN = LeaderStatus("ada", WHEN, "enforce", 5, 1, "", ())
-COURSE = CourseTold("x", "machines/x", "waiting", "waits", False, WHEN, WHEN)
-LINE = Told(WHEN, "x", "waiting", "waits")
+COURSE = CourseTold("x", "machines/x", "waiting", "waits", False, WHEN, WHEN, WHEN, WHEN)
+LINE = Told(WHEN, "x", "waiting", "waits", WHEN)
 
 
 class Board:
@@ -81,7 +81,7 @@ async def test_a_change_is_written_and_what_only_comes_nearer_is_not(client: Api
         board.status = replace(STATUS_THEN, next_actions=(COURSE,))
         board.board.refresh()
         await until_read(client, STATUS, "waits")
-        board.status = replace(STATUS_THEN, next_actions=(replace(COURSE, due_wallclock=None),))
+        board.status = replace(STATUS_THEN, next_actions=(replace(COURSE, due_wallclock=None, dead_by_wallclock=None),))
         board.board.refresh()
         board.status = replace(STATUS_THEN, trouble="late")
         board.board.refresh()
@@ -89,6 +89,10 @@ async def test_a_change_is_written_and_what_only_comes_nearer_is_not(client: Api
         board.status = replace(STATUS_THEN, trouble="late", resets_left=2)
         board.board.refresh()
         await until_read(client, STATUS, '"resets_left":2')
+        board.status = replace(STATUS_THEN, trouble="late", resets_left=2, held="too many")
+        board.board.refresh()
+        await until_read(client, STATUS, "too many")
+    assert parse_leader_status((await read(client))[STATUS]) == board.status
 
 
 async def test_who_may_not_act_writes_nothing(client: ApiClient) -> None:

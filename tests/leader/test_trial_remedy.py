@@ -8,7 +8,7 @@ from pp_hostd.kube.resources import OPENSHIFT_MACHINES
 from pp_hostd.leader.access.manifests import leader_roles
 from pp_hostd.leader.commands.explain import explained
 from pp_hostd.leader.commands.host import Host
-from pp_hostd.leader.commands.status import Leadership
+from pp_hostd.leader.leadership import Leadership
 from pp_hostd.leader.registry import REMEDIES, Registry
 from pp_hostd.leader.remedies.poison_pill.steps import Condemn
 from pp_hostd.leader.steps.nodes import DeleteNode

@@ -12,7 +12,8 @@ from pp_hostd.kube.resources import EVENTS, KUBELET_LEASES, LEASES, NODES
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.commands.explain import hindrances, prospect
 from pp_hostd.leader.commands.host import Host, find_node, read_host, settings_of
-from pp_hostd.leader.commands.status import Leadership, idle_seconds, read_leadership
+from pp_hostd.leader.commands.status import read_leadership
+from pp_hostd.leader.leadership import Leadership, idle_seconds
 from pp_hostd.leader.remedies.poison_pill.certainty import KUBELET_SILENT_SECONDS, boot_of
 from pp_hostd.model.condemnation import Condemned, Confirmation, NotRequested, Requested, parse_condemnation
 from pp_hostd.model.keys import CONDEMNATION_ID, CONFIRMED_DEAD

@@ -8,7 +8,8 @@ from datetime import datetime
 
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.commands.host import Host, read_host, read_requests, settings_of
-from pp_hostd.leader.commands.status import Leadership, due_text, paused_text, read_leadership
+from pp_hostd.leader.commands.status import read_leadership
+from pp_hostd.leader.leadership import Leadership, due_text, paused_text
 from pp_hostd.leader.plan.plan import remedy_for
 from pp_hostd.model.condemnation import Condemned, Confirmation, NotRequested, Requested
 from pp_hostd.model.keys import NAMESPACE, backup_name

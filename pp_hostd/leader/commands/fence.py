@@ -15,7 +15,8 @@ from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import NODE_FENCES
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.commands.fence_plan import FencePlan, read_fence_plan
-from pp_hostd.leader.commands.status import Leadership, due_text, read_leadership
+from pp_hostd.leader.commands.status import read_leadership
+from pp_hostd.leader.leadership import Leadership, due_text
 from pp_hostd.leader.remedies.node_fence.automaton import begun_again
 from pp_hostd.leader.remedies.node_fence.fence import NodeFence, State, fence_name, parse_fence, rendered
 from pp_hostd.model.moment import render_moment

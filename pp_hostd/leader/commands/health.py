@@ -14,7 +14,8 @@ from pp_hostd.errors import UserError
 from pp_hostd.kube.resources import MACHINE_HEALTH_CHECKS
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.commands.host import read_requests
-from pp_hostd.leader.commands.status import Leadership, read_leadership
+from pp_hostd.leader.commands.status import read_leadership
+from pp_hostd.leader.leadership import Leadership
 from pp_hostd.leader.requests.health_checks import HEALTH_CHECKS
 from pp_hostd.leader.requests.health_checks.judge import Health, Opinion
 from pp_hostd.leader.requests.health_checks.report import HOW_TO_GET_ONE, LEADER, Report, due_moment, reports, until

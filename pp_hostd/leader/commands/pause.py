@@ -10,8 +10,8 @@ from pp_hostd.errors import UserError
 from pp_hostd.kube.resources import CONFIG_MAPS, NAMESPACES, NODES
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.commands.host import find_node
-from pp_hostd.leader.commands.status import grant_text, maintenance_text, paused_text
 from pp_hostd.leader.commands.waiting import awaited
+from pp_hostd.leader.leadership import grant_text, maintenance_text, paused_text
 from pp_hostd.model.control import (
     LONGEST_CLUSTER_MAINTENANCE_SECONDS,
     MOST_GRANTED,
@@ -64,7 +64,7 @@ def _grant(administrator: Administrator, by: str, more: int) -> None:
         more = min(before.more + more, MOST_GRANTED)
     order = Grant(by, now(), more)
     write_order(administrator, GRANT, order.render())
-    say(filled(f"Granted: {grant_text(order)}, than leader.resets_per_hour allows."))
+    say(filled(f"Granted: {grant_text(order, now())}, than leader.resets_per_hour allows."))
 
 
 def _whom(node: str | None) -> str:
@@ -123,7 +123,7 @@ def _begin(administrator: Administrator, arguments: Namespace) -> int:
     begins = now()
     order = Maintenance(who(arguments.who), begins, one_line(arguments.why), begins + _length(arguments.duration))
     write_order(administrator, MAINTENANCE, order.render())
-    say(filled(f"Maintenance of all hosts {maintenance_text(order)}. Hosts look for such an order every 30 s."))
+    say(filled(f"Maintenance of all hosts {maintenance_text(order, now())}. Hosts look for such an order every 30 s."))
     if awaited(lambda: not _armed(administrator), arguments.wait, "the hosts to withdraw"):
         say("No host is armed any more: the work may begin.")
         return 0
@@ -141,13 +141,14 @@ def _end(administrator: Administrator) -> int:
         say("Nothing to do: there is no maintenance of all hosts.")
         return 0
     write_order(administrator, MAINTENANCE, None)
-    say(filled(f"The maintenance {maintenance_text(before)} is ended. Hosts are armed again when they have proof."))
+    ended = f"The maintenance {maintenance_text(before, now())} is ended."
+    say(filled(f"{ended} Hosts are armed again when they have proof."))
     return 0
 
 
 def _show(administrator: Administrator) -> int:
     order = read_maintenance(administrator)
-    told = "There is no maintenance of all hosts." if order is None else f"Maintenance {maintenance_text(order)}"
+    told = "There is no maintenance of all hosts." if order is None else f"Maintenance {maintenance_text(order, now())}"
     say(filled(told))
     return 0
 

@@ -28,11 +28,13 @@ from pp_hostd.model.settings import Settings
 
 @frozen
 class Planned:
-    """The next actions, the term as it is remembered from here on, and the budget."""
+    """The next actions, the term as it is remembered from here on, and the budget. `held` says what keeps every further
+    remediation from beginning; empty if nothing does."""
 
     next_actions: tuple[NextAction, ...]
     term: Term
     allowance: Allowance
+    held: str
 
 
 def plan(
@@ -69,7 +71,8 @@ def plan(
     allowance = valves.allowance
     calm_at, labelled = valves.calm_at, valves.labelled
     term = replace(term, memories=memories, calm_at=calm_at, labelled=labelled, beginnings=allowance.counted)
-    return Planned(tuple(next_actions), term, allowance)
+    held, _ = valves.held_for_all(settings, term, now)
+    return Planned(tuple(next_actions), term, allowance, held)
 
 
 def _reach(registry: Registry, settings: Settings, observed: Observed) -> Reach:

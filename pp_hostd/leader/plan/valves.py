@@ -215,20 +215,24 @@ class Valves:
         why, until_at = self._held(view)
         return view.waits(Stage.HELD, why, until_at) if why else self.allowance.held(view)
 
-    def _held(self, view: View) -> tuple[str, float | None]:
-        settings, now = view.settings.leader, view.now
-        settled_at = view.term.began_at + settings.start_grace_seconds
+    def held_for_all(self, settings: Settings, term: Term, now: float) -> tuple[str, float | None]:
+        """Why no further remediation may begin, whichever node it is of, and until when; empty if one may."""
+        settled_at = term.began_at + settings.leader.start_grace_seconds
         if now < settled_at:
             return "this leader has just begun, and condemns no node yet", settled_at
         if self.storm:
             return self.storm, None
         if now < self.calm_at:
             return "too many nodes were sick a while ago; no node is condemned until that has settled", self.calm_at
-        if self.busy >= settings.max_at_once:
-            return (
-                f"the leader works on {self.busy} nodes already, and leader.max_at_once is {settings.max_at_once}",
-                None,
-            )
+        most = settings.leader.max_at_once
+        if self.busy >= most:
+            return f"the leader works on {self.busy} nodes already, and leader.max_at_once is {most}", None
+        return "", None
+
+    def _held(self, view: View) -> tuple[str, float | None]:
+        why, until_at = self.held_for_all(view.settings, view.term, view.now)
+        if why:
+            return why, until_at
         own, size = view.name or view.machine_key, len(self.control_plane)
         control_plane = own in self.control_plane
         others, spare = self.busy_control_plane - {own}, (size - 1) // 2
