@@ -70,7 +70,7 @@ class Driver:
         self.next_actions: tuple[NextAction, ...] = ()
         self.allowance: Allowance | None = None
         self.held = ""
-        """What keeps every further remediation from beginning; empty if nothing does."""
+        """The reason why no further remediation may begin; empty if one may."""
         self._senses, self._actuators, self._clock, self._draw = senses, actuators, clock, draw
         self._registry = registry
         self._under_way: set[str] = set()

@@ -44,7 +44,7 @@ ALMOST = 0.99
 
 
 class State(enum.Enum):
-    """What a host's agent states on its Node."""
+    """The statement of a host's agent on its Node."""
 
     ARMED = "armed"
     RESETTING = "resetting"
@@ -130,7 +130,7 @@ WELL = 7
 
 @frozen
 class Ongoing:
-    """What the leader does about one node or object now. `part` is how much of the time that was promised for freeing
+    """The leader's work on one node or object now. `part` is how much of the time that was promised for freeing
     its workloads is over, 1 once they are freed; None where nothing promises a time."""
 
     told: CourseTold
@@ -153,7 +153,7 @@ class Ongoing:
 
 
 class LimitKind(enum.Enum):
-    """What keeps the leader from its work, or hosts from being protected."""
+    """The kinds of limits: they keep the leader from its work, or hosts from being protected."""
 
     NO_LEADER = "no-leader"
     PAUSE = "pause"

@@ -1,4 +1,4 @@
-"""Who leads, and what the leader says of itself and its work: what the Lease and the ConfigMap `leader` tell together.
+"""The leadership: who leads by the Lease, and the leader's report on its work in the ConfigMap `leader`.
 
 It does no I/O, so that commands and the leader's own page judge alike.
 """

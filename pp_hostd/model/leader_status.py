@@ -52,7 +52,7 @@ class LeaderStatus:
     machine_health_checks: str = ""
     """The API whose MachineHealthChecks it carries out, as api.machines names it; empty if it does not."""
     held: str = ""
-    """What keeps every further remediation from beginning, by the leader's own valves; empty if nothing does."""
+    """The reason why the leader's own valves let no further remediation begin; empty if one may."""
 
     def render(self) -> str:
         return render(
