@@ -30,34 +30,42 @@ def say_json(value: Any, indent: int | None = 2) -> None:
     say(json.dumps(value, indent=indent))
 
 
+def say_yaml(value: Any) -> None:
+    import yaml  # only here: daemons import this module, too, and print none
+
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    say(yaml.dump(value, Dumper=dumper, sort_keys=False, default_flow_style=False).rstrip())
+
+
 def labelled(rows: Sequence[tuple[str, str]]) -> str:
     """A label and a text in each row, the texts below each other and wrapped."""
     width = max((len(label) for label, _ in rows), default=0) + 2
-    return "\n".join(_wrapped(f"{label:{width}}", text) for label, text in rows)
+    return "\n".join(wrapped(f"{label:{width}}", text) for label, text in rows)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Columns as wide as they need to be, but for the last one, which is wrapped to what is left."""
-    shown = [[_clipped(cell) for cell in row[:-1]] for row in (header, *rows)]
+    shown = [[clipped(cell) for cell in row[:-1]] for row in (header, *rows)]
     widths = [max(len(row[column]) for row in shown) for column in range(len(header) - 1)]
     heads = ["".join(f"{cell:{width}}  " for cell, width in zip(row, widths)) for row in shown]
-    return "\n".join(_wrapped(head, row[-1]) for head, row in zip(heads, (header, *rows)))
+    return "\n".join(wrapped(head, row[-1]) for head, row in zip(heads, (header, *rows)))
 
 
-def filled(text: str, indent: int = 0, first_indent: int = 0) -> str:
+def filled(text: str, indent: int = 0, first_indent: int = 0, width: int = WIDTH) -> str:
     """The text in lines; names and paths stay whole, for copying, even where one is wider than a line."""
-    wrapper = TextWrapper(WIDTH, " " * first_indent, " " * indent, break_long_words=False, break_on_hyphens=False)
+    wrapper = TextWrapper(width, " " * first_indent, " " * indent, break_long_words=False, break_on_hyphens=False)
     return wrapper.fill(text)
 
 
-def _wrapped(head: str, text: str) -> str:
+def wrapped(head: str, text: str, width: int = WIDTH) -> str:
     """The text beside its head, or below it when too little room is left."""
-    if len(head) > WIDTH - LEAST_ROOM:
-        return f"{head.rstrip()}\n{filled(text, 4, 4)}".rstrip()
-    return (head + filled(text, len(head), len(head))[len(head) :]).rstrip()
+    if len(head) > width - LEAST_ROOM:
+        return f"{head.rstrip()}\n{filled(text, 4, 4, width)}".rstrip()
+    return (head + filled(text, len(head), len(head), width)[len(head) :]).rstrip()
 
 
-def _clipped(cell: str, most: int = 28) -> str:
+def clipped(cell: str, most: int = 28) -> str:
+    """The cell of a table, cut off if it is longer than so many characters."""
     return cell if len(cell) <= most else f"{cell[: most - 3]}..."
 
 

@@ -13,6 +13,7 @@ from pp_hostd.leader.commands.arguments import (
     take_json,
     take_kubeconfig,
     take_node,
+    take_output,
     take_wait,
     take_who,
     take_yes,
@@ -202,13 +203,14 @@ def _add_status(commands: argparse._SubParsersAction[Any]) -> None:
     status = new_parser(
         commands,
         "status",
-        "show who leads, and the state of each remediation that is requested or running",
+        "show who leads, what happens now, and whether each enrolled host is protected",
         "Exit code 3: nobody leads; the command then shows the report of the last leader.",
     )
+    take_output(status)
     history = new_parser(commands, "history", "list what the leaders did about nodes, oldest first", "")
+    take_json(history)
     for parser, name in ((status, "status"), (history, "history")):
         take_kubeconfig(parser)
-        take_json(parser)
         parser.set_defaults(command=runs("status", name))
 
 

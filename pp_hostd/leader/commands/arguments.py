@@ -52,6 +52,18 @@ def take_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
+def take_output(parser: argparse.ArgumentParser) -> None:
+    take_json(parser)
+    text = "wide: every host, with more columns; json, yaml: for programs"
+    parser.add_argument("-o", "--output", choices=("wide", "json", "yaml"), help=text)
+    take_no_color(parser)
+
+
+def take_no_color(parser: argparse.ArgumentParser) -> None:
+    text = "plain text on a terminal, too (so does the variable NO_COLOR)"
+    parser.add_argument("--no-color", action="store_true", help=text)
+
+
 def take_yes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="do not ask for the node's name to be typed back")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -9,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from pp_hostd.errors import UserError
-from pp_hostd.kube.client import PAGE_SIZE
 from pp_hostd.kube.resources import CONFIG_MAPS, NODES, Resource
-from pp_hostd.leader.commands.administrator import Administrator
+from pp_hostd.leader.commands.administrator import IMAGES, PAGE_SIZE, Administrator
 from pp_hostd.leader.commands.install import unmark
 from tests.contract.objects import annotate, sample
 from tests.harness.embedded import EmbeddedCluster
@@ -52,6 +52,16 @@ def test_a_list_has_all_pages(world: World, administrator: Administrator) -> Non
     for number in range(PAGE_SIZE + 1):
         world.create(CONFIG_MAPS, "", sample(CONFIG_MAPS, f"map-{number}"), "default")
     assert len(administrator.list(CONFIG_MAPS, "default")) == PAGE_SIZE + 1
+
+
+def test_of_a_list_of_nodes_the_images_are_cut_out_and_nothing_else() -> None:
+    images = [{"names": ["a@sha256:1", "a:v1"], "sizeBytes": 7}, {"names": [], "sizeBytes": 8}]
+    odd = [{"sizeBytes": 9, "names": ["b"]}]
+    note = 'it says "images":[{"names":["c"],"sizeBytes":1}] in a text'
+    node = {"metadata": {"annotations": {"note": note}}, "status": {"images": images, "phase": ""}, "images": odd}
+    text = json.dumps([node, node], separators=(",", ":")).encode()
+    lean = {**node, "status": {"images": [], "phase": ""}}
+    assert json.loads(IMAGES.sub(b'"images":[]', text)) == [lean, lean]
 
 
 def test_a_kind_that_is_not_served_has_no_objects_and_can_not_be_applied(administrator: Administrator) -> None:
