@@ -16,7 +16,7 @@ from pp_hostd.kube.resources import CONFIG_MAPS, NAMESPACES, NODES
 from pp_hostd.model.keys import AGENT, ENROLLED, NAMESPACE, PROTECTED
 from pp_hostd.model.promise import Armed, GateKind, WatchdogKind
 from tests.bench.figure import Figure
-from tests.harness.embedded import EmbeddedCluster
+from tests.harness.controlplane import RealCluster
 from tests.leader.access.attempts import World
 
 HOSTS = 5000
@@ -27,9 +27,9 @@ IMAGE_NAMES = [f"images.example/team/image@sha256:{'a' * 64}", "images.example/t
 
 
 def status_time() -> Iterator[Figure]:
-    """Of Nodes with fifty images each, as kubelets report them: 10 kB of JSON. The time holds the share of the embedded
-    API, which is slow; the CPU does not."""
-    with EmbeddedCluster.start() as cluster:
+    """Of Nodes with fifty images each, as kubelets report them: 10 kB of JSON. The real API server has its share in the
+    time, and none in the CPU."""
+    with RealCluster.start() as cluster:
         world = World(cluster)
         names = [f"worker-{number}" for number in range(HOSTS)]
         world.create(NAMESPACES, "", {"metadata": {"name": NAMESPACE}})

@@ -207,6 +207,8 @@ def _add_status(commands: argparse._SubParsersAction[Any]) -> None:
         "Exit code 3: nobody leads; the command then shows the report of the last leader.",
     )
     take_output(status)
+    text = "follow it until Ctrl-C: drawn again in place on a terminal, else a line for each change"
+    status.add_argument("-w", "--watch", action="store_true", help=text)
     history = new_parser(commands, "history", "list what the leaders did about nodes, oldest first", "")
     take_json(history)
     for parser, name in ((status, "status"), (history, "history")):

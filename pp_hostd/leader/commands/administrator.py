@@ -63,8 +63,10 @@ class _Reply:
 class Administrator:
     """Whatever the API refuses, and the caller does not expect, is a UserError."""
 
-    def __init__(self, kubeconfig: str | None) -> None:
-        """With None it is looked for where kubectl looks: in $KUBECONFIG, then ~/.kube/config."""
+    def __init__(self, kubeconfig: str | None, *, quiet: bool = False) -> None:
+        """With None it is looked for where kubectl looks: in $KUBECONFIG, then ~/.kube/config. `quiet`: no line on the
+        terminal says that an answer takes long."""
+        self._quiet = quiet
         configuration = official.client.Configuration()
         try:
             official.config.load_kube_config(kubeconfig, client_configuration=configuration)
@@ -180,7 +182,7 @@ class Administrator:
     ) -> _Reply:
         what = f"{method} {path.partition('?')[0]}"
         try:
-            with at_most(DEADLINE_SECONDS, f"{self.server}, {what}"):
+            with at_most(DEADLINE_SECONDS, "" if self._quiet else f"{self.server}, {what}"):
                 status, data = self._exchange(method, path, body, kind)
         except Overdue:
             doubt = "" if method == "GET" else "It may have been carried out all the same. "

@@ -16,6 +16,8 @@ from pp_hostd.service.screen import Cell, Colour, Row, Screen
 BAR_CELLS = 16
 MOST_WELL = 20
 """So many well hosts are listed one by one; of more there is one line."""
+LATE_SECONDS = 10
+"""After the end of the wait the leader still checks once more, and deletes."""
 MOST_UNWELL = 50
 MOST_ONGOING = 20
 WIDER = "pp-leader status -o wide"
@@ -138,7 +140,9 @@ def _progress(ongoing: Ongoing, screen: Screen, at: datetime) -> Cell:
     if part == 1:
         return Cell(f"{bar} freed", Colour.GREEN)
     promised = "" if told.dead_by_wallclock is None else f"/{_seconds(told.began_wallclock, told.dead_by_wallclock)}"
-    return Cell(f"{bar} {_number(told.began_wallclock, at)}{promised}", Colour.YELLOW)
+    late = told.dead_by_wallclock is not None and (at - told.dead_by_wallclock).total_seconds() > LATE_SECONDS
+    text = f"{bar} {_number(told.began_wallclock, at)}{promised}{' late' if late else ''}"
+    return Cell(text, Colour.RED if late else Colour.YELLOW)
 
 
 def _seconds(since: datetime, at: datetime) -> str:

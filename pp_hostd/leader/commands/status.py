@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
+import time
 from argparse import Namespace
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from pp_hostd.errors import UserError
 from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, NODES
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.commands.fleet_text import fleet_text
+from pp_hostd.leader.commands.follow import follow
 from pp_hostd.leader.fleet import Fleet, FleetHost, fleet_of, host_of
 from pp_hostd.leader.leadership import Leadership, grant_text, leadership_of, maintenance_text, paused_text
 from pp_hostd.model.keys import BUDGET, CONTROL, ENROLLED, LEADER, NAMESPACE
@@ -24,6 +27,8 @@ from pp_hostd.service.output import now, say, say_json, say_yaml, table
 from pp_hostd.service.screen import this_screen
 
 EXIT_LEADERLESS = 3
+NODES_PERIODS = 10
+STATUS_JSON = "pp-leader status -o json"
 
 
 def read_leadership(administrator: Administrator, at: datetime) -> Leadership:
@@ -31,23 +36,34 @@ def read_leadership(administrator: Administrator, at: datetime) -> Leadership:
     return leadership_of(lease, administrator.get(CONFIG_MAPS, LEADER, NAMESPACE), at)
 
 
-def read_fleet(administrator: Administrator) -> Fleet:
-    """Reads each Node once, and keeps of a page of them only what is shown."""
-    hosts = list(_hosts(administrator))
-    names = (LEADER, ENROLLED, CONTROL, BUDGET)
-    config_maps = {name: administrator.get(CONFIG_MAPS, name, NAMESPACE) for name in names}
-    return fleet_of(hosts, config_maps, administrator.get(LEASES, LEASE, NAMESPACE), now())
+class FleetReader:
+    """Looks at the fleet. Thousands of Nodes take a second to read: another look reads them again only once that is
+    worth a small part of the time."""
 
+    def __init__(self, administrator: Administrator) -> None:
+        self._administrator = administrator
+        self._hosts: list[FleetHost] = []
+        self._due_at = -math.inf
 
-def _hosts(administrator: Administrator) -> Iterator[FleetHost]:
-    for page in administrator.pages(NODES):
-        yield from map(host_of, page)
+    def look(self) -> Fleet:
+        began_at = time.monotonic()
+        if began_at >= self._due_at:
+            self._hosts = [host_of(node) for page in self._administrator.pages(NODES) for node in page]
+            self._due_at = began_at + NODES_PERIODS * (time.monotonic() - began_at)
+        names = (LEADER, ENROLLED, CONTROL, BUDGET)
+        config_maps = {name: self._administrator.get(CONFIG_MAPS, name, NAMESPACE) for name in names}
+        return fleet_of(self._hosts, config_maps, self._administrator.get(LEASES, LEASE, NAMESPACE), now())
 
 
 def status(arguments: Namespace) -> int:
-    with closing(Administrator(arguments.kubeconfig)) as administrator:
-        fleet = read_fleet(administrator)
     form = "json" if arguments.json else arguments.output
+    if arguments.watch and form in ("json", "yaml"):
+        raise UserError(f"--watch prints text, and not {form}", f"Leave --watch out, and ask again: {STATUS_JSON}")
+    with closing(Administrator(arguments.kubeconfig, quiet=arguments.watch)) as administrator:
+        reader = FleetReader(administrator)
+        if arguments.watch:
+            follow(reader.look, partial(this_screen, no_color=arguments.no_color), wide=form == "wide")
+        fleet = reader.look()
     if form in ("json", "yaml"):
         (say_json if form == "json" else say_yaml)(_as_json(fleet))
     else:

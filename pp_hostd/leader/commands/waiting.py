@@ -23,7 +23,8 @@ class Overdue(Exception):
 
 @contextmanager
 def at_most(wait_seconds: float, what: str) -> Iterator[None]:
-    """Raise Overdue in what is done here once that time is over, whatever it hangs in."""
+    """Raise Overdue in what is done here once that time is over, whatever it hangs in. If `what` is empty, no
+    line says so meanwhile."""
 
     def ring(*_: object) -> None:
         if isinstance(sys.exc_info()[1], KeyboardInterrupt):
@@ -60,5 +61,5 @@ def awaited(look: Callable[[], Found], wait_seconds: float, what: str) -> Found:
 
 def tell_waiting(what: str, wait_seconds: float) -> None:
     """Tells a person at a terminal about the wait; a log needs no line about a wait that is not over."""
-    if sys.stderr and sys.stderr.isatty():
+    if what and sys.stderr and sys.stderr.isatty():
         complain(f"Waiting for {what}, at most {wait_seconds:g} s ...")
