@@ -15,6 +15,7 @@ from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.registry import REQUESTERS
 from pp_hostd.leader.remedies.poison_pill.memory import wait_seconds
 from pp_hostd.leader.steps.port import LeaderStep, OnlyReads
+from pp_hostd.leader.timeline import FINISHED as FINISHED  # those who read its reports need it
 from pp_hostd.model.leader_status import CourseTold, Told
 from pp_hostd.model.observed import Observed
 from pp_hostd.model.promise import promise_in
@@ -22,7 +23,6 @@ from pp_hostd.model.settings import Settings
 from pp_hostd.service.journal import Journal, Message, Priority
 from pp_hostd.service.metric import Metric
 
-FINISHED = "finished"
 TELL_AGAIN_SECONDS = 10.0
 _NOT_BEGUN = (Stage.HELD, Stage.OVER_BUDGET)
 _BEFORE_THE_WAIT = (Stage.CONDEMNING, Stage.ACKNOWLEDGING)

@@ -12,6 +12,7 @@ from pp_hostd.leader.commands.arguments import (
     take_config,
     take_json,
     take_kubeconfig,
+    take_no_color,
     take_node,
     take_output,
     take_wait,
@@ -31,6 +32,7 @@ def add(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
     _add_unenroll(commands, config_path)
     _add_rotate_key(commands, config_path)
     _add_status(commands)
+    _add_timeline(commands)
     _add_explain(commands, config_path)
     _add_health(commands)
     _add_condemn(commands, config_path)
@@ -214,6 +216,17 @@ def _add_status(commands: argparse._SubParsersAction[Any]) -> None:
     for parser, name in ((status, "status"), (history, "history")):
         take_kubeconfig(parser)
         parser.set_defaults(command=runs("status", name))
+
+
+def _add_timeline(commands: argparse._SubParsersAction[Any]) -> None:
+    text = "draw the last remediation of a node: its stages, the promised end and the measured one"
+    timeline = new_parser(commands, "timeline", text, "It is drawn from the leaders' history, which has whole seconds.")
+    timeline.add_argument("node", metavar="NODE", help="the name of a Node")
+    take_kubeconfig(timeline)
+    take_json(timeline)
+    timeline.add_argument("--svg", metavar="FILE", help="write it as a picture, too")
+    take_no_color(timeline)
+    timeline.set_defaults(command=runs("timeline", "timeline"))
 
 
 def _add_explain(commands: argparse._SubParsersAction[Any], config_path: str) -> None:

@@ -19,7 +19,7 @@ from pp_hostd.leader.commands.follow import follow
 from pp_hostd.leader.fleet import Fleet, FleetHost, fleet_of, host_of
 from pp_hostd.leader.leadership import Leadership, grant_text, leadership_of, maintenance_text, paused_text
 from pp_hostd.model.keys import BUDGET, CONTROL, ENROLLED, LEADER, NAMESPACE
-from pp_hostd.model.leader_status import LeaderStatus, render_history
+from pp_hostd.model.leader_status import LeaderStatus, Told, render_history
 from pp_hostd.model.lease import LEASE
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.record import Unreadable
@@ -71,11 +71,16 @@ def status(arguments: Namespace) -> int:
     return 0 if fleet.leadership.leads else EXIT_LEADERLESS
 
 
-def history(arguments: Namespace) -> int:
-    with closing(Administrator(arguments.kubeconfig)) as administrator:
-        told = read_leadership(administrator, now()).history or ()
+def read_history(administrator: Administrator) -> tuple[Told, ...]:
+    told = read_leadership(administrator, now()).history or ()
     if isinstance(told, Unreadable):
         raise UserError(str(told), "See: pp-leader status")
+    return told
+
+
+def history(arguments: Namespace) -> int:
+    with closing(Administrator(arguments.kubeconfig)) as administrator:
+        told = read_history(administrator)
     if arguments.json:
         say_json(json.loads(render_history(told))["lines"])
     elif told:
