@@ -231,7 +231,7 @@ def fleet_of(
         at_wallclock=at,
         leadership=leadership,
         control=control,
-        ongoing=tuple(Ongoing(each, _part(each, at)) for each in told),
+        ongoing=tuple(Ongoing(each, part_of(each, at)) for each in told),
         limits=tuple(_limits(leadership, control, left, free_at, at)),
         hosts=tuple(sorted(listed, key=lambda each: as_people_count(each.name))),
         not_enrolled=tuple(sorted(found.keys() - enrolled, key=as_people_count)),
@@ -296,7 +296,8 @@ def _with_course(host: FleetHost, course: CourseTold | None) -> FleetHost:
     return host if course.stage in WAITING_STAGES else replace(host, remediation=Remediation.RUNNING)
 
 
-def _part(told: CourseTold, at: datetime) -> float | None:
+def part_of(told: CourseTold, at: datetime) -> float | None:
+    """How much of the promised time is over, as `Ongoing` has it."""
     if told.stage in FREED_STAGES and told.began_wallclock is not None:
         return 1.0
     if told.began_wallclock is None or told.dead_by_wallclock is None or told.stage in WAITING_STAGES:

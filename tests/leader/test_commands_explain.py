@@ -192,7 +192,7 @@ def test_a_machine_that_the_node_does_not_name_is_told(desk: Desk) -> None:
     desk.enrol(name, "node")
     assert "machine.openshift.io/machine is missing" in desk.run("explain", name, "--machines", "openshift").prose
     refused = desk.run("condemn", name, "--machines", "openshift", "--yes")
-    assert (refused.code, "Is --machines right?" in refused.complaint) == (2, True)
+    assert (refused.code, "Does the cluster have machines of that kind?" in refused.complaint) == (2, True)
 
 
 def test_what_is_blocked_and_concerns_no_single_node_is_told_with_every_node() -> None:

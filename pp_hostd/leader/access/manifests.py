@@ -73,6 +73,9 @@ def _for_renewals() -> list[Json]:
     return [rule(REQUESTS, "get list create"), sub_rule(REQUESTS, "approval"), approve]
 
 
+AGENT_ROLE = "pp-hostd:agent"
+
+
 def agent_roles(machines: str, use: AgentsUse) -> list[Json]:
     """For the agents of that cluster. Each reads every machine: peers ask about each other's."""
     at_home = [
@@ -83,6 +86,14 @@ def agent_roles(machines: str, use: AgentsUse) -> list[Json]:
         *_granted("agent", use.group, [rule(MACHINES[machines][0], READ)]),
         *_granted("agent", use.group, at_home, NAMESPACE),
     ]
+
+
+def installed_machines(agent_role: Json) -> str | None:
+    """The kind of machines that this ClusterRole of agents is for; None if it grants no right on any kind."""
+    rules = agent_role.get("rules") or ()
+    read = {(group, plural) for each in rules for group in each["apiGroups"] for plural in each["resources"]}
+    served = ((name, kinds[0]) for name, kinds in MACHINES.items())
+    return next((name for name, kind in served if (kind.group, kind.plural) in read), None)
 
 
 def _granted(who: str, group: str, rules: list[Json], namespace: str = "") -> list[Json]:

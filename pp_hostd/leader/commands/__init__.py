@@ -15,6 +15,7 @@ from pp_hostd.leader.commands.arguments import (
     take_no_color,
     take_node,
     take_output,
+    take_timeout,
     take_wait,
     take_who,
     take_yes,
@@ -265,6 +266,10 @@ def _add_condemn(commands: argparse._SubParsersAction[Any], config_path: str) ->
     take_node(condemn, config_path)
     take_yes(condemn)
     condemn.add_argument("--why", metavar="TEXT", default="", help="shown in an Event on the machine")
+    text = "follow it to its end; Ctrl-C ends the following and not the request"
+    condemn.add_argument("--wait", action="store_true", help=text)
+    take_timeout(condemn, 900, "with --wait: how long to follow it")
+    take_no_color(condemn)
     condemn.set_defaults(command=runs("condemn", "condemn"))
     absolve = new_parser(
         commands,

@@ -23,7 +23,7 @@ def take_node(parser: argparse.ArgumentParser, config_path: str) -> None:
     parser.add_argument("node", metavar="NODE", help="the name of a Node")
     take_kubeconfig(parser)
     take_config(parser, config_path)
-    text = "the kind of machines of this cluster, in place of the setting api.machines"
+    text = "the kind of machines of this cluster (default: the setting api.machines, else as installed)"
     parser.add_argument("--machines", choices=("openshift", "cluster-api", "node"), help=text)
 
 
@@ -36,6 +36,12 @@ def take_config(parser: argparse.ArgumentParser, config_path: str) -> None:
 def take_wait(parser: argparse.ArgumentParser, default: float, whom: str) -> None:
     text = f"how long to wait {whom} (default: %(default)s)"
     parser.add_argument("--wait", metavar="SECONDS", type=_seconds, default=default, help=text)
+
+
+def take_timeout(parser: argparse.ArgumentParser, default: float, text: str) -> None:
+    parser.add_argument(
+        "--timeout", metavar="SECONDS", type=_seconds, default=default, help=f"{text} (default: %(default)s)"
+    )
 
 
 def _seconds(text: str) -> float:

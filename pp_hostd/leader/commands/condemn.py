@@ -10,6 +10,7 @@ from pp_hostd.kube.client import Json
 from pp_hostd.kube.events import About, event_about
 from pp_hostd.kube.resources import EVENTS, KUBELET_LEASES, LEASES, NODES
 from pp_hostd.leader.commands.administrator import Administrator
+from pp_hostd.leader.commands.await_remediation import absolve_command, await_remediation
 from pp_hostd.leader.commands.explain import hindrances, prospect
 from pp_hostd.leader.commands.host import Host, find_node, read_host, settings_of
 from pp_hostd.leader.commands.status import read_leadership
@@ -17,36 +18,58 @@ from pp_hostd.leader.leadership import Leadership, idle_seconds
 from pp_hostd.leader.remedies.poison_pill.certainty import KUBELET_SILENT_SECONDS, boot_of
 from pp_hostd.model.condemnation import Condemned, Confirmation, NotRequested, Requested, parse_condemnation
 from pp_hostd.model.keys import CONDEMNATION_ID, CONFIRMED_DEAD
+from pp_hostd.model.leader_status import Told
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.model.promise import Committed, GateClosed
 from pp_hostd.model.record import Unreadable
 from pp_hostd.service.output import confirm, filled, now, one_line, say, who
+from pp_hostd.service.screen import this_screen
 
 
 def condemn(arguments: Namespace) -> int:
-    settings, name = settings_of(arguments), arguments.node
+    name = arguments.node
     why = f": {one_line(arguments.why)}" if arguments.why else ""
     order = f"{who()} requests its remediation{why}"
     with closing(Administrator(arguments.kubeconfig)) as administrator:
-        host = read_host(administrator, settings, name)
-        asked = already(host)
+        host = read_host(administrator, settings_of(arguments, administrator), name)
+        asked, before = already(host), read_leadership(administrator, now()).history
         if asked:
             say(filled(f"Nothing to do: {asked}. See: pp-leader explain {name}"))
+            _follow(arguments, administrator, host, before)
             return 0
         for sentence in (prospect(host), *hindrances(host, read_leadership(administrator, now()))):
             say(filled(sentence))
         confirm(name, yes=arguments.yes)
         untold = _tell(administrator, host, order) if request(administrator, host) else ""
-        follow = f"To follow it: pp-leader explain {name}. To withdraw it: {_absolve(name)}"
+        follow = f"To follow it: pp-leader explain {name}. To withdraw it: {absolve_command(name)}"
         say(filled(f"Requested.{untold} {follow}"))
+        _follow(arguments, administrator, host, before)
     return 0
 
 
+def _follow(
+    arguments: Namespace, administrator: Administrator, host: Host, before: tuple[Told, ...] | Unreadable | None
+) -> None:
+    """To its end, if the person wants to wait for that."""
+    if not arguments.wait:
+        return
+    machine = host.only_machine()
+
+    def is_requested() -> bool:
+        found = administrator.get(host.kind, machine.name, machine.namespace)
+        return found is None or not isinstance(parse_condemnation(found["metadata"]), NotRequested)
+
+    screen, known = this_screen(no_color=arguments.no_color), before if isinstance(before, tuple) else ()
+    await_remediation(
+        host.name, known, lambda: read_leadership(administrator, now()), is_requested, screen, arguments.timeout
+    )
+
+
 def absolve(arguments: Namespace) -> int:
-    settings, name = settings_of(arguments), arguments.node
+    name = arguments.node
     with closing(Administrator(arguments.kubeconfig)) as administrator:
-        host = read_host(administrator, settings, name)
+        host = read_host(administrator, settings_of(arguments, administrator), name)
         machine = host.only_machine()
         if not administrator.change(host.kind, machine.name, machine.namespace, _lift):
             say(filled(f"Nothing to do: no remediation of {name} is requested or running."))
@@ -66,7 +89,7 @@ def already(host: Host) -> str:
     """That its remediation is requested or running; empty if not."""
     condemnation = host.only_machine().condemnation
     if isinstance(condemnation, Unreadable):
-        raise UserError(f"{host.name}: {condemnation}", f"To make it readable: {_absolve(host.name)}")
+        raise UserError(f"{host.name}: {condemnation}", f"To make it readable: {absolve_command(host.name)}")
     if isinstance(condemnation, Condemned):
         since = render_moment(condemnation.since_wallclock)
         return f"{host.name} is condemned since {since}, under id {condemnation.id}"
@@ -128,10 +151,6 @@ def _tell(administrator: Administrator, host: Host, sentence: str) -> str:
     return ""
 
 
-def _absolve(name: str) -> str:
-    return f"pp-leader absolve {name}"
-
-
 WARNING = (
     "WARNING: you confirm that the host of Node {name} is switched off, or broken for good, and that nobody "
     "switches it on before its Node is back. If it still runs, there will be two copies of its workloads, and they "
@@ -140,8 +159,9 @@ WARNING = (
 
 
 def confirm_dead(arguments: Namespace) -> int:
-    settings, name, person = settings_of(arguments), arguments.node, who(arguments.who)
+    name, person = arguments.node, who(arguments.who)
     with closing(Administrator(arguments.kubeconfig)) as administrator:
+        settings = settings_of(arguments, administrator)
         host = read_host(administrator, settings, name)
         if host.node is None:
             raise UserError(

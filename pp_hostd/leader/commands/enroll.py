@@ -210,8 +210,9 @@ WARNING = (
 
 
 def unenroll(arguments: Namespace) -> int:
-    settings, name, wait_seconds = settings_of(arguments), arguments.node, arguments.wait
+    name, wait_seconds = arguments.node, arguments.wait
     with closing(Administrator(arguments.kubeconfig)) as administrator:
+        settings = settings_of(arguments, administrator)
         there = not _only_enrolled(administrator, name)
         if there:
             _check(administrator, settings, name, force=arguments.force)

@@ -24,8 +24,8 @@ NO_REQUESTS = Observed()
 
 
 def explain(arguments: Namespace) -> int:
-    settings = settings_of(arguments)
     with closing(Administrator(arguments.kubeconfig)) as administrator:
+        settings = settings_of(arguments, administrator)
         host = read_host(administrator, settings, arguments.node)
         requests = read_requests(administrator, settings, host.registry.requesters)
         leadership = read_leadership(administrator, now())

@@ -127,10 +127,11 @@ def _work(ongoing: Ongoing, screen: Screen, at: datetime) -> Row:
     due = "" if told.refused or ongoing.part is not None else due_text(told, at)
     colour = Colour.RED if told.refused else None if told.stage in WAITING_STAGES else Colour.BOLD
     name = told.node or told.machine or "(no node)"
-    return Cell(name, colour), told.stage, _progress(ongoing, screen, at), f"{told.sentence}{due and f' ({due})'}"
+    return Cell(name, colour), told.stage, progress(ongoing, screen, at), f"{told.sentence}{due and f' ({due})'}"
 
 
-def _progress(ongoing: Ongoing, screen: Screen, at: datetime) -> Cell:
+def progress(ongoing: Ongoing, screen: Screen, at: datetime) -> Cell:
+    """Its bar with seconds, if a time is promised; else how long it has been so."""
     told, part = ongoing.told, ongoing.part
     if told.refused:
         return Cell("needs an operator", Colour.RED)

@@ -14,6 +14,7 @@ from pp_hostd.errors import UserError
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import CONFIG_MAPS, MACHINES, NODES, Resource
+from pp_hostd.leader.access.manifests import AGENT_ROLE, KINDS, installed_machines
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.interfaces import Requester
 from pp_hostd.leader.node_memory import Term
@@ -29,6 +30,8 @@ from pp_hostd.model.machine_details import NO_HOST, MachineDetails, parse_machin
 from pp_hostd.model.observed import BackupSeen, MachineSeen, NodeSeen, Observed, parse_node_seen
 from pp_hostd.model.record import NAME, Unreadable
 from pp_hostd.model.settings import Settings
+
+MACHINES_HINT = "Does the cluster have machines of that kind? pp-leader install --machines and api.machines name it."
 
 
 @frozen
@@ -73,9 +76,9 @@ class Host:
             )
         if self.machine is None:
             what = self.kind.describe(*_parts(self.machine_key))
-            raise UserError(f"Node {self.name} has no machine: there is no {what}", "Is --machines right?")
+            raise UserError(f"Node {self.name} has no machine: there is no {what}", MACHINES_HINT)
         if isinstance(self.machine, Unreadable):
-            raise UserError(f"Node {self.name} has no machine: {self.machine}", "Is --machines right?")
+            raise UserError(f"Node {self.name} has no machine: {self.machine}", MACHINES_HINT)
         return self.machine
 
     def against(self) -> str:
@@ -99,17 +102,28 @@ class Host:
         return MachineSeen(machine, unbroken_since=0, host=self.details)
 
 
-def settings_of(arguments: Namespace) -> Settings:
-    """Returns the leader's settings if its configuration is here, else the defaults. The kind of the machines must be
-    known in any case."""
+def settings_of(arguments: Namespace, administrator: Administrator) -> Settings:
+    """Returns the leader's settings if its configuration is here, else the defaults. The kind of the machines is the
+    one that the person names, else that of the configuration, else the installed one."""
     path, machines = arguments.config, arguments.machines
     if path is None and os.path.lexists(arguments.config_path):
         path = arguments.config_path
     if path is None and machines is None:
-        hint = "Name a leader's with --config, or say --machines openshift, --machines cluster-api or --machines node."
-        raise UserError(f"there is no {arguments.config_path} that says what the machines of the cluster are", hint)
+        machines = _installed_machines(administrator)
     settings = Settings() if path is None else config.load(path).settings
     return settings if machines is None else replace(settings, api=replace(settings.api, machines=machines))
+
+
+def _installed_machines(administrator: Administrator) -> str:
+    """As `pp-leader install` was told, or chose."""
+    kind = KINDS["ClusterRole"]
+    role = administrator.get(kind, AGENT_ROLE)
+    machines = None if role is None else installed_machines(role)
+    if machines is None:
+        told = "grants no right on any kind of machines" if role else "is not there, so pp-hostd is not installed"
+        hint = "Install it (pp-leader install), or say --machines openshift, --machines cluster-api or --machines node."
+        raise UserError(f"{kind.describe(None, AGENT_ROLE)} {told}: it would tell what the machines are", hint)
+    return machines
 
 
 def read_host(administrator: Administrator, settings: Settings, name: str) -> Host:

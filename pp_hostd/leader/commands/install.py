@@ -13,7 +13,7 @@ from pp_hostd.errors import UserError
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, MACHINES, NODE_HEALTH_CHECKS, NODES, Resource
 from pp_hostd.leader.access.leftovers import Found, condition_removal, objections, removal
-from pp_hostd.leader.access.manifests import KINDS, manifests
+from pp_hostd.leader.access.manifests import AGENT_ROLE, KINDS, installed_machines, manifests
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.commands.default_check import APPLIED_TWICE, chosen_check, made_by_install, make_default_check
 from pp_hostd.leader.commands.enroll import LEFT_ON_HOST
@@ -85,11 +85,10 @@ def _fitting(machines: str, flows: Collection[str]) -> str:
 
 def _chosen(arguments: Namespace, administrator: Administrator) -> tuple[str, AgentsUse, Collection[str]]:
     """Returns the person's choice, else the installed one: an install that is only repeated takes no rights away."""
-    role = administrator.get(KINDS["ClusterRole"], "pp-hostd:agent") or {}
-    binding = administrator.get(KINDS["ClusterRoleBinding"], "pp-hostd:agent") or {}
-    read = {group for rule in role.get("rules") or () for group in rule.get("apiGroups", ())}
+    role = administrator.get(KINDS["ClusterRole"], AGENT_ROLE) or {}
+    binding = administrator.get(KINDS["ClusterRoleBinding"], AGENT_ROLE) or {}
     named = {subject["name"] for subject in binding.get("subjects") or ()}
-    machines = next((name for name, kinds in MACHINES.items() if kinds[0].group in read), MACHINES_ARE)
+    machines = installed_machines(role) or MACHINES_ARE
     use = next((use.value for use in AgentsUse if use.group in named), AGENTS_USE)
     leader = administrator.get(KINDS["ClusterRole"], "pp-hostd:leader") or {}
     touched = _touched(leader.get("rules") or ())

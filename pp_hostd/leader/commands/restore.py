@@ -21,9 +21,10 @@ from pp_hostd.service.output import filled, now, say
 
 
 def restore(arguments: Namespace) -> int:
-    settings, name = settings_of(arguments), arguments.node
-    is_machine = settings.api.machines == "node"
+    name = arguments.node
     with closing(Administrator(arguments.kubeconfig)) as administrator:
+        settings = settings_of(arguments, administrator)
+        is_machine = settings.api.machines == "node"
         backup = _backup(administrator, name)
         _check(administrator, backup, is_machine)
         if not administrator.create(NODES, nodes.recreated(backup, now(), is_machine=is_machine)):

@@ -130,8 +130,8 @@ NEXT = {
 
 
 def rotate_key(arguments: Namespace) -> int:
-    settings = settings_of(arguments)
     with closing(Administrator(arguments.kubeconfig)) as administrator:
+        settings = settings_of(arguments, administrator)
         keys = read_peer_keys(administrator)
         if keys is None:
             raise UserError("this cluster has no peer key yet", "The first pp-leader enroll makes it.")
