@@ -1,4 +1,4 @@
-"""The commands `pp-hostd` and `pp-leader`. Each imports what it needs when it runs, so that `--help` stays quick."""
+"""The programs `pp-hostd`, `pp-leader`, `kubectl pp`. Each imports what it needs when it runs: `--help` stays quick."""
 
 from __future__ import annotations
 
@@ -33,7 +33,13 @@ PROGRAMS: dict[str, tuple[str, tuple[AddCommands, ...]]] = {
         "The leader: frees the workloads of a host once that host is certainly dead.",
         (leader_commands.add,),
     ),
+    "kubectl-pp": (
+        "The administrators' commands of pp-leader: a plugin of kubectl that shows and orders what pp-hostd does.",
+        (leader_commands.add_for_administrators,),
+    ),
 }
+PLUGIN = "kubectl-pp"
+"""As kubectl looks for it on the PATH; a person types it as `kubectl pp`."""
 
 
 def agent() -> int:
@@ -44,6 +50,11 @@ def agent() -> int:
 def leader() -> int:
     """The console script pp-leader."""
     return _run("pp-leader")
+
+
+def kubectl_plugin() -> int:
+    """The console script kubectl-pp."""
+    return _run(PLUGIN)
 
 
 def _run(prog: str) -> int:
@@ -96,12 +107,13 @@ class _HelpWithSettings(argparse.Action):
 def parser_of(prog: str) -> argparse.ArgumentParser:
     """Of one of PROGRAMS: its commands and their options."""
     about, adds = PROGRAMS[prog]
-    parser = _Parser(prog=prog, description=about, allow_abbrev=False)
+    parser = _Parser(prog=prog.replace("-", " ") if prog == PLUGIN else prog, description=about, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"{prog} {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for add in adds:
         add(subparsers, CONFIG_PATH)
-    _add_check_config(subparsers)
+    if prog != PLUGIN:  # an administrator's desk has no configuration of a daemon
+        _add_check_config(subparsers)
     return parser
 
 

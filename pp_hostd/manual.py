@@ -12,9 +12,11 @@ import sys
 from collections.abc import Iterator
 
 from pp_hostd import __version__
-from pp_hostd.cli import CONFIG_PATH, PROGRAMS, parser_of
+from pp_hostd.cli import CONFIG_PATH, PLUGIN, PROGRAMS, parser_of
 from pp_hostd.reference import by_table, toml_value
 
+COBRA_DEFAULT = ":0"
+"""The last line of an answer to kubectl's shell completion: files may follow, too."""
 FILES = f"""\
 .SH FILES
 .TP
@@ -46,8 +48,9 @@ complete -o default -F _@name@ @prog@
 
 
 def commands(prog: str) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """The program and each command of it, by what a person types: "pp-hostd gate open"."""
-    yield from _below(prog, parser_of(prog))
+    """The program and each command of it, by what a person types: "pp-hostd gate open", "kubectl pp status"."""
+    parser = parser_of(prog)
+    yield from _below(parser.prog, parser)
 
 
 def _below(path: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
@@ -62,7 +65,9 @@ def page_of_program(prog: str) -> str:
     (_, program), *below = commands(prog)
     summary = str(program.description).partition(": ")[2].rstrip(".")
     text = _head(prog, 8) + f".SH NAME\n{_plain(prog)} \\- {_plain(summary)}\n"
-    text += f".SH SYNOPSIS\n.B {_plain(prog)}\n.I COMMAND\n[...]\n.SH DESCRIPTION\n{_plain(program.description)}\n"
+    text += (
+        f".SH SYNOPSIS\n.B {_plain(program.prog)}\n.I COMMAND\n[...]\n.SH DESCRIPTION\n{_plain(program.description)}\n"
+    )
     text += ".SH COMMANDS\n" + "".join(_command(path, parser) for path, parser in below if not _is_branch(parser))
     return text + FILES
 
@@ -87,6 +92,18 @@ def completion(prog: str) -> str:
     paths = " | ".join(f'"{path}"' for path, _ in everything[1:])
     text = COMPLETION.replace("@paths@", paths).replace("@words@", words)
     return text.replace("@name@", prog.replace("-", "_")).replace("@prog@", prog)
+
+
+def kubectl_completion() -> int:
+    """The program kubectl_complete-pp, which kubectl asks for the words that may follow `kubectl pp ...`."""
+    everything = dict(commands(PLUGIN))
+    *before, begun = sys.argv[1:] or [""]
+    at = parser_of(PLUGIN).prog
+    for word in before:
+        at = f"{at} {word}" if f"{at} {word}" in everything else at
+    words = (word for word in _words(everything[at]) if word.startswith(begun))
+    sys.stdout.write("".join(f"{word}\n" for word in (*words, COBRA_DEFAULT)))
+    return 0
 
 
 def _head(name: str, section: int) -> str:
@@ -126,7 +143,8 @@ def main(directory: str) -> None:
     texts = {"pp-hostd.toml.5": page_of_settings()}
     for prog in PROGRAMS:
         texts[f"{prog}.8"] = page_of_program(prog)
-        texts[f"{prog}.bash"] = completion(prog)
+        if prog != PLUGIN:  # which kubectl completes
+            texts[f"{prog}.bash"] = completion(prog)
     for name, text in texts.items():
         with open(os.path.join(directory, name), "w", encoding="utf-8") as file:
             file.write(text)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pp_hostd.cli import PROGRAMS
+from pp_hostd.cli import PLUGIN, PROGRAMS
 from pp_hostd.config import SETTINGS
 from pp_hostd.manual import commands, completion, main, page_of_program, page_of_settings
 from pp_hostd.reference import toml_value
@@ -48,12 +48,41 @@ def test_no_line_of_a_page_begins_with_what_roff_would_obey_by_mistake() -> None
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
+        (["unen"], ["unenroll"]),
+        (["status", "--wa"], ["--watch"]),
+        (["condemn", "worker-1", "--wa"], ["--wait"]),
+        (["fence", "tes"], ["test"]),
+        (["unheard", "-o", "zz"], []),
+        (["ru"], []),
+    ],
+)
+def test_kubectl_completes_what_follows_the_plugin(typed: list[str], offered: list[str]) -> None:
+    """As its completion runs the program: the last argument is what was begun, the last line tells the shell that
+    files may follow."""
+    program = Path(sys.executable).with_name("kubectl_complete-pp")
+    done = subprocess.run([program, *typed], stdout=subprocess.PIPE, text=True, check=True, timeout=HANGS_SECONDS)
+    assert done.stdout.splitlines() == [*offered, ":0"]
+
+
+def test_the_plugin_speaks_as_a_person_types_it_and_runs_no_daemon() -> None:
+    program = Path(sys.executable).with_name("kubectl-pp")
+    said = subprocess.run([program, "status", "--help"], stdout=subprocess.PIPE, text=True, check=True)
+    assert said.stdout.startswith("usage: kubectl pp status [-h]")
+    names = {path.split()[2] for path, _ in list(commands(PLUGIN))[1:]}
+    of_leader = {path.split()[1] for path, _ in list(commands("pp-leader"))[1:]}
+    assert names == of_leader - {"run", "fence-helper", "check-config"}
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
         (["pp-hostd", "ga"], ["gate"]),
         (["pp-hostd", "gate", "op"], ["open"]),
         (["pp-hostd", "gate", "open", "--i"], ["--i-know"]),
         (["pp-hostd", "check-config", "--config", "/etc/x", "--js"], ["--json"]),
         (["pp-leader", "unen"], ["unenroll"]),
         (["pp-leader", "rotate-key", "ne"], ["next"]),
+        (["pp-leader", "status", "--wa"], ["--watch"]),
     ],
 )
 def test_the_shell_completes_what_was_begun(typed: list[str], offered: list[str], tmp_path: Path) -> None:
@@ -71,7 +100,7 @@ def test_the_shell_completes_what_was_begun(typed: list[str], offered: list[str]
 def test_all_of_it_is_written_into_one_directory(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pp_hostd.manual", str(tmp_path / "manual")]
     subprocess.run(command, check=True, timeout=HANGS_SECONDS, env={**os.environ, "COLUMNS": "20"})
-    names = {"pp-hostd.8", "pp-leader.8", "pp-hostd.toml.5", "pp-hostd.bash", "pp-leader.bash"}
+    names = {"pp-hostd.8", "pp-leader.8", "kubectl-pp.8", "pp-hostd.toml.5", "pp-hostd.bash", "pp-leader.bash"}
     assert {path.name for path in (tmp_path / "manual").iterdir()} == names
     main(str(tmp_path / "again"))
     for name in names:  # however wide the terminal is

@@ -104,6 +104,7 @@ async def test_explain_prints_the_sentences() -> None:
     make_host()
     async with daemon(CLOSED):
         result = await run("explain")
+        assert (await run_json("explain"))["sentences"] == explain(CLOSED)
     assert (result.code, result.complaint) == (0, "")
     assert " ".join(result.output.split()) == " ".join(explain(CLOSED))
 
@@ -181,6 +182,8 @@ async def test_history_lists_the_changes_oldest_first() -> None:
         assert max(map(len, result.output.splitlines())) <= 80
         assert [change["state"] for change in await run_json("history")] == ["waiting", "healthy", "suspect"]
     assert (await run("history")).code == 3
+    told = await run("history", "--json")
+    assert (told.code, len(json.loads(told.output))) == (3, 3)
 
 
 @isolated

@@ -99,7 +99,7 @@ def test_a_picture_has_no_more_lines_than_the_terminal() -> None:
     assert "more lines" not in frame(text, Screen(height=30))
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
 def test_whoever_ends_it_gets_the_terminal_back(desk: Desk, number: signal.Signals, code: int) -> None:
     desk.remove(CONFIG_MAPS, "leader")
     outer, inner = pty.openpty()

@@ -46,6 +46,7 @@ def _add_status(commands: argparse._SubParsersAction[Any]) -> None:
     explain = _parser(
         commands, "explain", "say why the verdict is what it is, and what would change it", WITHOUT_DAEMON
     )
+    _json(explain)
     explain.set_defaults(command=_command("status", "explain"))
     history = _parser(commands, "history", "list earlier boots' resets and this boot's changes of state, oldest first")
     _json(history)

@@ -12,6 +12,7 @@ from typing import Any
 
 from pp_hostd import config
 from pp_hostd.agent.act.watchdog_device import query
+from pp_hostd.agent.commands import EXIT_DOWN
 from pp_hostd.agent.commands.daemon_link import Down, report, tell_down
 from pp_hostd.agent.explain import explain as explained
 from pp_hostd.agent.report import Report
@@ -143,8 +144,13 @@ def _show(as_json: bool, indent: int | None) -> None:
         say(status_text(current))
 
 
-def explain(_: Namespace) -> int:
-    for sentence in explained(report()):
+def explain(arguments: Namespace) -> int:
+    found = report()
+    sentences = explained(found)
+    if arguments.json:
+        say_json({"node": found["node"], "sentences": sentences})
+        return 0
+    for sentence in sentences:
         say(filled(sentence, indent=2))
     return 0
 
@@ -153,10 +159,18 @@ def history(arguments: Namespace) -> int:
     changes = [*_resets(), *History(RUN_DIRECTORY).changes()]
     if arguments.json:
         say_json(changes)
-        return 0
+        return 0 if _is_up() else EXIT_DOWN
     say(table(["WHEN", "STATE", "PROOF", "WHY"], [_row(change) for change in changes]) if changes else "No change yet.")
     report()  # says so if the daemon is down
     return 0
+
+
+def _is_up() -> bool:
+    try:
+        report()
+    except Down:
+        return False
+    return True
 
 
 def _resets() -> Iterator[dict[str, Any]]:

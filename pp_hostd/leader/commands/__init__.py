@@ -27,6 +27,11 @@ def add(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
     """Add every command of the leader; modules are imported when a command runs."""
     _add_run(commands, config_path)
     _add_fence_helper(commands)
+    add_for_administrators(commands, config_path)
+
+
+def add_for_administrators(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
+    """Add those that a person runs with a kubeconfig."""
     _add_install(commands)
     _add_uninstall(commands)
     _add_enroll(commands)

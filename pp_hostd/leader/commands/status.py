@@ -6,7 +6,7 @@ import json
 import math
 import time
 from argparse import Namespace
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -62,7 +62,9 @@ def status(arguments: Namespace) -> int:
     with closing(Administrator(arguments.kubeconfig, quiet=arguments.watch)) as administrator:
         reader = FleetReader(administrator)
         if arguments.watch:
-            follow(reader.look, partial(this_screen, no_color=arguments.no_color), wide=form == "wide")
+            with suppress(KeyboardInterrupt):  # the usual end of it, as of pp-hostd status --watch
+                follow(reader.look, partial(this_screen, no_color=arguments.no_color), wide=form == "wide")
+            return 0
         fleet = reader.look()
     if form in ("json", "yaml"):
         (say_json if form == "json" else say_yaml)(_as_json(fleet))
