@@ -25,6 +25,7 @@ from pp_hostd.model.keys import (
     CONTROL,
     ENROLLED,
     EXTERNAL_REMEDIATION,
+    FREED,
     LEADER,
     PAUSED_NODE,
     PROTECTED,
@@ -70,10 +71,12 @@ class Remediation(enum.Enum):
 class FleetHost:
     """One host, by its Node. `protected` is the condition that the leader keeps, None where there is none; `reason` and
     `message` are its words, and `protected_since_wallclock` is when it turned. `watchdog` and `gate` are empty, and the
-    timeouts None, where the host has promised nothing. `present`: there is a Node."""
+    timeouts None, where the host has promised nothing. `present`: there is a Node. `away`: its workloads were freed,
+    and neither its agent nor its kubelet is back."""
 
     name: str
     present: bool = True
+    away: bool = False
     protected: bool | None = None
     reason: str = ""
     message: str = ""
@@ -95,7 +98,7 @@ class FleetHost:
         """How soon a person wants to see it: 0 is the most urgent; WELL needs nobody."""
         if self.remediation is not Remediation.NONE:
             return (Remediation.BLOCKED, Remediation.RUNNING, Remediation.REQUESTED).index(self.remediation)
-        if not self.present:
+        if not self.present or self.away:
             return 3
         if self.maintenance is None and self.protected is not True:
             return 4
@@ -107,6 +110,7 @@ class FleetHost:
         return {
             "name": self.name,
             "present": self.present,
+            "away": self.away,
             "protected": self.protected,
             "reason": self.reason,
             "message": self.message,
@@ -250,13 +254,15 @@ def host_of(node: Json) -> FleetHost:
     closed_gate = record.gate.value if isinstance(record, GateClosed) else ""
     condemned = any(each.get("key") == CONDEMNED for each in spec.get("taints") or ())
     requested = Remediation.REQUESTED if EXTERNAL_REMEDIATION in annotations else Remediation.NONE
+    ready = (conditions.get(READY) or {}).get("status") == "True"
     return FleetHost(
         name=str(metadata.get("name")),
+        away=FREED in annotations and record is None and not ready,
         protected={"True": True, "False": False}.get(str(condition.get("status"))),
         reason=str(condition.get("reason") or ""),
         message=str(condition.get("message") or ""),
         protected_since_wallclock=parse_moment(str(condition.get("lastTransitionTime"))),
-        ready=(conditions.get(READY) or {}).get("status") == "True",
+        ready=ready,
         state=_state(record),
         watchdog="" if promise is None else promise.watchdog.value,
         gate=closed_gate if promise is None else promise.gate.value,

@@ -23,7 +23,7 @@ from pp_hostd.leader.fleet import (
 from pp_hostd.leader.node_memory import Stage
 from pp_hostd.model.budget import Beginning, Budget
 from pp_hostd.model.control import Maintenance, Pause
-from pp_hostd.model.keys import AGENT, CONDEMNED, EXTERNAL_REMEDIATION, PAUSED_NODE, PROTECTED
+from pp_hostd.model.keys import AGENT, CONDEMNED, EXTERNAL_REMEDIATION, FREED, PAUSED_NODE, PROTECTED
 from pp_hostd.model.leader_status import CourseTold, LeaderStatus
 from pp_hostd.model.lease import renewed_spec
 from pp_hostd.model.promise import Armed, Committed, GateClosed, GateKind, WatchdogKind, Withdrawn
@@ -99,6 +99,14 @@ def test_a_node_without_the_condition_is_not_said_to_be_protected_or_not() -> No
     host = host_of(node("w-1", protected=""))
     assert (host.protected, host.rank < WELL) == (None, True)
     assert host_of({"metadata": {"name": "bare"}}).protected is None
+
+
+def test_a_host_that_was_freed_is_away_until_its_agent_or_its_kubelet_is_back() -> None:
+    freed = node("w-1", None, "", annotations={FREED: "7"})
+    assert not host_of(freed).away  # its kubelet is back
+    freed["status"]["conditions"][0]["status"] = "Unknown"
+    assert host_of(freed).away
+    assert not host_of(node("w-1", annotations={FREED: "7"})).away  # its agent is
 
 
 def test_who_needs_a_person_comes_first() -> None:

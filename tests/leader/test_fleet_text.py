@@ -11,6 +11,7 @@ import pytest
 from pp_hostd.leader.commands.fleet_text import MOST_UNWELL, MOST_WELL, fleet_text
 from pp_hostd.leader.fleet import Fleet
 from pp_hostd.leader.node_memory import Stage
+from pp_hostd.model.keys import FREED
 from pp_hostd.model.leader_status import CourseTold
 from pp_hostd.service.screen import Cell, Colour, Screen
 from tests.leader.test_fleet import AT, course, fleet, leader, node
@@ -74,6 +75,14 @@ def test_colours_and_blocks_are_for_terminals_that_want_them() -> None:
     uncoloured = re.sub(r"\x1b\[\d+m", "", bright).replace("\u2588", "#").replace("\u2591", "-")
     assert [line.rstrip() for line in uncoloured.splitlines()] == plain.splitlines()
     assert "\x1b[31mno" in bright
+
+
+def test_a_freed_host_that_is_not_back_is_said_to_be_so() -> None:
+    freed = node("w-1", None, "", annotations={FREED: "7"})
+    freed["status"]["conditions"][0]["status"] = "Unknown"
+    text = fleet_text(fleet(freed, enrolled="w-1"), PLAIN, wide=False)
+    assert "1 enrolled: 1 not back" in text
+    assert "its workloads are freed, and its" in text
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])

@@ -78,7 +78,7 @@ def _is_current(fleet: Fleet, status: LeaderStatus) -> bool:
 def counts(fleet: Fleet) -> str:
     """The enrolled hosts in one line, the usual ones first."""
     found = Counter(map(_group, fleet.hosts))
-    order = ("protected", "not protected", "unknown", "in maintenance", "under remediation", "missing")
+    order = ("protected", "not protected", "unknown", "in maintenance", "under remediation", "not back", "missing")
     return f"{len(fleet.hosts)} enrolled: {', '.join(f'{found[each]} {each}' for each in order if found[each])}"
 
 
@@ -87,6 +87,8 @@ def _group(host: FleetHost) -> str:
         return "under remediation"
     if not host.present:
         return "missing"
+    if host.away:
+        return "not back"
     if host.maintenance is not None:
         return "in maintenance"
     return {True: "protected", False: "not protected", None: "unknown"}[host.protected]
@@ -200,7 +202,7 @@ def _name(host: FleetHost) -> Cell:
 
 
 def _protected(host: FleetHost) -> Cell:
-    if host.remediation in (Remediation.RUNNING, Remediation.BLOCKED) or not host.present:
+    if host.remediation in (Remediation.RUNNING, Remediation.BLOCKED) or not host.present or host.away:
         return Cell("-")
     if host.protected is None:
         return Cell("unknown", Colour.YELLOW)
@@ -221,6 +223,8 @@ def note(host: FleetHost) -> str:
         return f"its remediation is {host.remediation.value}"
     if not host.present:
         return f"its Node is missing. See: pp-leader explain {host.name}"
+    if host.away:
+        return "its workloads are freed, and its host is not back yet"
     if host.maintenance is not None:
         order = host.maintenance
         return f"in maintenance by {order.who} until {render_moment(order.until_wallclock)}: {order.why}"
