@@ -19,6 +19,8 @@ from pp_hostd.kube.kubeconfig import Kubeconfig, load, load_aside
 from pp_hostd.kube.renewing import RENEWED, Following, Renewing, write_at_once
 from pp_hostd.leader.election import Election
 from pp_hostd.leader.leader_term import LeaderTerm
+from pp_hostd.leader.page.live import Live
+from pp_hostd.leader.page.server import ADDRESS, LIMITS, PageServer, promise_of
 from pp_hostd.model.settings import Settings
 from pp_hostd.peers.signing import keyring_of
 from pp_hostd.service.expiry import ExpiryNotice
@@ -72,6 +74,7 @@ class Daemon:
         self._wake, self._stopped = asyncio.Event(), asyncio.Event()
         self._election = Election(self._client, self._node, settings.leader.lease_seconds, clock, self._wake.set)
         self._leader_term: LeaderTerm | None = None
+        self._live = Live(self._client, promise_of(settings, self._node))
         self._said = ""
 
     async def run(self) -> int:
@@ -81,7 +84,7 @@ class Daemon:
             loop.add_signal_handler(number, self._stop)
         campaign = asyncio.create_task(self._election.run())
         campaign.add_done_callback(lambda _: self._wake.set())  # or one that stands by would never hear of its end
-        listener = asyncio.create_task(self._listen())
+        listeners = [asyncio.create_task(each) for each in (self._serve_metrics(), self._serve_page())]
         credentials = [asyncio.create_task(each.run()) for each in (self._following, self._renewing, self._expiry)]
         alive = asyncio.create_task(self._tell_systemd())
         self._notify.ready()
@@ -97,7 +100,7 @@ class Daemon:
             await self._election.resign()
             self._say("ends, and leads no longer")
         finally:
-            await end((campaign, listener, alive, *credentials))
+            await end((campaign, alive, *listeners, *credentials))
             self._client.close()
             self._journal.close()
             self._notify.close()
@@ -141,12 +144,18 @@ class Daemon:
             self._notify.judged("; ".join(filter(None, (self._said, *self._troubles()))))
             await asyncio.sleep(ALIVE_SECONDS)
 
-    async def _listen(self) -> None:
+    async def _serve_metrics(self) -> None:
         settings = self._settings.leader
         if settings.metrics_port:
             port = HttpPort(MetricsServer(self._metrics, self._health).respond)
             listen = partial(port.listen, settings.metrics_address, settings.metrics_port)
             await serve("the metrics port", listen, port.close, self._complain)
+
+    async def _serve_page(self) -> None:
+        number = self._settings.leader.page_port
+        if number:
+            port = HttpPort(PageServer(self._live).respond, LIMITS)
+            await serve("the page's port", partial(port.listen, ADDRESS, number), port.close, self._complain)
 
     def _stop(self) -> None:
         self._notify.stopping()
@@ -180,6 +189,8 @@ class Daemon:
         yield Metric("pp_leader_acting", "1 while this one leads.", "gauge", [({}, acting)])
         requests = "Requests made to the API."
         yield Metric("pp_leader_api_requests_total", requests, "counter", [({}, self._client.requests)])
+        readers = "Readers that follow the leader's page; nothing is read for it while there are none."
+        yield Metric("pp_leader_page_readers", readers, "gauge", [({}, self._live.readers)])
         yield from self._expiry.metrics("pp_leader")
         if self._leader_term is not None:
             yield from self._leader_term.metrics()

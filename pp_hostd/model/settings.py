@@ -271,6 +271,12 @@ class Leader:
         allowed=Whole(0, 65535),
         consequence="The port of the leader's /metrics and /healthz; 0 serves neither.",
     )
+    page_port: int = setting(
+        9481,
+        allowed=Whole(0, 65535),
+        consequence="The port of the leader's page for people, which shows the fleet live; always on 127.0.0.1. 0 "
+        "serves no page.",
+    )
     # With the bounds of the timeouts above, 1 s is more than two clocks can drift apart at 1000 ppm.
     margin_seconds: float = setting(
         2.0,

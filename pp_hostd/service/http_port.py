@@ -2,7 +2,7 @@
 
 Bounded are the connections (when full, the one goes that is not being answered and whose last whole request is the
 longest ago), the size of a head, the time until a request is whole, the time between two, and what is read ahead. An
-error is one line, and ends the connection.
+error is one line, and ends the connection. A reply may be a stream: of that no more is held than one part.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import enum
 import resource
 import socket
 from collections import Counter, OrderedDict
-from collections.abc import Coroutine, Iterator
+from collections.abc import AsyncGenerator, Coroutine, Iterator
 from typing import Any, Callable, NamedTuple
 
 import h11
@@ -37,12 +37,16 @@ class Request(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """`extra` are more lines of the head, each with its line end. An error status ends the connection."""
+    """`extra` are more lines of the head, each with its line end. An error status ends the connection.
+
+    A `stream` is sent in place of the body, each part once the client has taken the one before; it ends the connection.
+    """
 
     status: int
     body: bytes
     content_type: bytes = b"text/plain; charset=utf-8"
     extra: bytes = b""
+    stream: AsyncGenerator[bytes, None] | None = None
 
 
 class Parting(enum.Enum):
@@ -65,6 +69,8 @@ class Connection(asyncio.BufferedProtocol):
         self._answering: asyncio.Task[None] | None = None
         self._is_last = False
         self._refused = False
+        self._streaming = False
+        self._taken: asyncio.Future[None] | None = None  # while a client has to take a part of a stream
         self.ends_at = NEVER
         self.parting = Parting.SLOW
 
@@ -88,6 +94,9 @@ class Connection(asyncio.BufferedProtocol):
         data = bytes(self._port.buffer[:count])
         if self._refused:
             return
+        if self._streaming:  # a client that still speaks is none that reads streams
+            self._port.end(self, Parting.REFUSED)
+            return
         if self._answering is not None:
             self._ahead += data
             self._transport.pause_reading()
@@ -95,14 +104,17 @@ class Connection(asyncio.BufferedProtocol):
         self._received(data)
 
     def resume_writing(self) -> None:
-        """The client has taken its answer."""
-        if not self._refused:
+        """The client has taken its answer, or a part of its stream."""
+        if self._taken is not None:
+            self._taken.set_result(None)
+            self._taken = None
+        elif not self._refused:
             self._next()
 
     def eof_received(self) -> bool:
-        """A client that only has nothing more to say still gets its answer."""
+        """A client that only has nothing more to say still gets its answer, but a stream has no end to wait for."""
         self._is_last = True
-        return self._answering is not None
+        return self._answering is not None and not self._streaming
 
     @property
     def is_answered(self) -> bool:
@@ -143,16 +155,38 @@ class Connection(asyncio.BufferedProtocol):
     async def _answer(self, request: Request) -> None:
         try:
             reply = await self._port.respond(request)
+            if reply.stream is not None:
+                await self._stream(reply, reply.stream)
         except BaseException:
             self._transport.abort()
             raise
         finally:
             self._answering = None  # the task holds us, and we hold the task
         if reply.status >= 400:
-            self._part(reply)
+            self._part(reply, request.method)
         else:
-            self._send(reply)
+            if reply.stream is None:
+                self._send(reply, request.method)
             self._next()
+
+    async def _stream(self, reply: Reply, parts: AsyncGenerator[bytes, None]) -> None:
+        self._streaming = self._is_last = True
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: %b\r\nConnection: close\r\n%b\r\n"
+        try:
+            await self._give(head % (reply.content_type, reply.extra))
+            async for part in parts:
+                await self._give(part)
+        finally:
+            await parts.aclose()
+
+    async def _give(self, part: bytes) -> None:
+        """Returns once the client has taken it; a client that takes too long is dropped."""
+        self._transport.write(part)
+        if self._transport.get_write_buffer_size():
+            self._taken = self._port.loop.create_future()
+            self._end_in(self._port.limits.idle_seconds, Parting.IDLE)
+            await self._taken
+            self._end_in(NEVER, Parting.IDLE)
 
     def _next(self) -> None:
         self._end_in(self._port.limits.idle_seconds, Parting.IDLE)
@@ -169,21 +203,21 @@ class Connection(asyncio.BufferedProtocol):
     def _refuse(self, status: int, reason: str) -> None:
         self._part(Reply(status, f"{reason[:MAX_REASON]}\n".encode()))  # h11 quotes what it was sent
 
-    def _part(self, reply: Reply) -> None:
+    def _part(self, reply: Reply, method: bytes = b"GET") -> None:
         """Sends the last reply, and drops for a moment all that still comes, or a reset would overtake the reply."""
         self._refused, self._parser, self._ahead = True, None, b""
-        self._send(reply)
+        self._send(reply, method)
         self._port.partings[Parting.REFUSED] += 1
         self._end_in(LINGER_SECONDS, Parting.LINGERED)
         with contextlib.suppress(OSError):  # it has gone already
             self._transport.write_eof()
         self._transport.resume_reading()
 
-    def _send(self, reply: Reply) -> None:
+    def _send(self, reply: Reply, method: bytes) -> None:
         status = b"200 OK" if reply.status == 200 else b"%d Error" % reply.status
         self._transport.write(
             b"HTTP/1.1 %b\r\nContent-Type: %b\r\nContent-Length: %d\r\n%b\r\n%b"
-            % (status, reply.content_type, len(reply.body), reply.extra, reply.body)
+            % (status, reply.content_type, len(reply.body), reply.extra, b"" if method == b"HEAD" else reply.body)
         )
 
     def _end_in(self, seconds: float, parting: Parting) -> None:

@@ -38,6 +38,7 @@ SETTINGS: Mapping[str, Any] = {
     "leader.max_unhealthy": "100%",
     "leader.resets_per_hour": "1000",
     "leader.metrics_port": 0,
+    "leader.page_port": 0,
     "power.cycle": True,
     "power.off_timeout_seconds": 10.0,
     "power.on_timeout_seconds": 20.0,

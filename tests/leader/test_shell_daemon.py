@@ -38,6 +38,7 @@ async def a_daemon(spec: dict[str, Any]) -> AsyncIterator[tuple[asyncio.Task[int
             max_unhealthy="100%",
             resets_per_hour="1000",
             metrics_port=0,
+            page_port=0,
         )
         settings = Settings(
             agent=Agent(node_name=HOST), api=Api(machines="node"), peers=Peers(auth="none"), leader=leader

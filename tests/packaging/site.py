@@ -34,6 +34,7 @@ self_timeout_seconds = 120
 metrics_port = 0
 [leader]
 metrics_port = 0
+page_port = 0
 """
 KUBELET = """
 [Service]

@@ -1,0 +1,21 @@
+"""Chromium and the program that drives it. python -m tests.page.tools gets what is missing (apt: root)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tests.bmc.tools import install
+
+PACKAGES = {"chromium": "chromium", "chromedriver": "chromium-driver"}
+
+
+def main() -> None:
+    try:
+        install(PACKAGES)
+    except (OSError, subprocess.SubprocessError) as error:
+        sys.exit(f"make test-page: {error}")
+
+
+if __name__ == "__main__":
+    main()
