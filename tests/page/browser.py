@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from base64 import b64decode
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Callable
 
 import requests
 
@@ -99,6 +99,20 @@ class Browser:
     def picture(self) -> bytes:
         """The window's content as PNG."""
         return b64decode(self.devtools("Page.captureScreenshot", format="png", optimizeForSpeed=False)["data"])
+
+    def new_window(self) -> str:
+        """Opens another window and goes on there; returns its name, for `switch`."""
+        window = str(self._post("window/new", {"type": "window"})["handle"])
+        self.switch(window)
+        return window
+
+    def switch(self, window: str) -> None:
+        self._post("window", {"handle": window})
+
+    def before_each_page(self, script: str) -> Callable[[], None]:
+        """Runs it before any script of a page that is opened from now on; the function that it returns ends that."""
+        made = self.devtools("Page.addScriptToEvaluateOnNewDocument", source=script)
+        return lambda: self.devtools("Page.removeScriptToEvaluateOnNewDocument", **made)
 
     def devtools(self, command: str, **parameters: Any) -> Any:
         return self._post("goog/cdp/execute", {"cmd": command, "params": parameters})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, timezone
 
@@ -34,6 +35,17 @@ from tests.leader.access.attempts import Attempt, World
 HOLDER = "control-1"
 PROMISE = Armed("5d9c6e9e-8f0b-4f43-9a55-0f3f9b1c7a10", 22.0, 10.0, WatchdogKind.HARDWARE, GateKind.HOLD, "uid", 3)
 ARMED = "resets itself within 42 s of its last proof: T 22 s, watchdog hardware, W 10 s"
+
+
+STOPPED_CLOCK = """
+import sys
+from datetime import datetime, timezone
+from pp_hostd.cli import leader
+from pp_hostd.leader.page import live
+at = datetime.fromtimestamp(float(sys.argv.pop(1)), timezone.utc)
+live._now = lambda: at
+sys.exit(leader())
+"""
 
 
 def now() -> datetime:
@@ -120,16 +132,18 @@ def _spec(renewed: datetime) -> Json:
 class Onlooker:
     """A real pp-leader that stands by and shows the page; `url` is where."""
 
-    def __init__(self, cluster: EmbeddedCluster, name: str = "control-2") -> None:
+    def __init__(self, cluster: EmbeddedCluster, at: datetime | None = None) -> None:
+        """It believes that it is always `at`, if that is given."""
         self._supervisor = cluster.supervisor
         number = free_port()
         self.url = f"http://127.0.0.1:{number}/"
         config = cluster.directory / "onlooker.toml"
         config.write_text(
-            f'agent.node_name = "{name}"\npeers.auth = "none"\nleader.kubeconfig = "{cluster.kubeconfig()}"\n'
+            f'agent.node_name = "control-2"\npeers.auth = "none"\nleader.kubeconfig = "{cluster.kubeconfig()}"\n'
             f"leader.metrics_port = 0\nleader.page_port = {number}\n"
         )
-        self._command = [*PP_LEADER, "run", "--config", str(config)]
+        stopped = [sys.executable, "-c", STOPPED_CLOCK, str(at and at.timestamp())]
+        self._command = [*(PP_LEADER if at is None else stopped), "run", "--config", str(config)]
         self.start()
 
     def start(self) -> None:

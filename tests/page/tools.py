@@ -1,4 +1,4 @@
-"""Chromium and the program that drives it. python -m tests.page.tools gets what is missing (apt: root)."""
+"""Chromium, its driver, and a program that makes pictures small. python -m tests.page.tools gets them (apt: root)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 from tests.bmc.tools import install
 
-PACKAGES = {"chromium": "chromium", "chromedriver": "chromium-driver"}
+PACKAGES = {"chromium": "chromium", "chromedriver": "chromium-driver", "pngquant": "pngquant"}
 
 
 def main() -> None:

@@ -163,7 +163,9 @@ def contents(fleet: Fleet) -> dict[str, object]:
     """The parts that the page shows of a fleet: what changes often is apart from what is long."""
     told, leadership = fleet.as_json(), fleet.leadership
     status, history = leadership.status, leadership.history
-    del told["at"]  # a beat tells the time
+    del told["at"]  # a beat tells the time, by which the page moves its bars itself
+    for each in told["ongoing"]:
+        del each["part"]
     hosts = told.pop("hosts")
     told["leader"] = leadership.sentence() if leadership.leads else ""
     told["resets_per_hour"] = status.resets_per_hour if isinstance(status, LeaderStatus) else None

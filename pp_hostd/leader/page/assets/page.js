@@ -111,7 +111,7 @@ function verdict() {
   if (!fleet) return ["unknown", "Reading the cluster", ""];
   const { enrolled, protected: kept } = fleet.counts;
   const held = fleet.limits.filter((each) => each.kind !== "trouble");
-  const share = `${kept} of ${enrolled} ${some(enrolled, "host is", "hosts are")} protected.`;
+  const share = `${kept} of ${enrolled} ${some(enrolled, "host", "hosts")} ${some(kept, "is", "are")} protected.`;
   if (!fleet.leads) return ["bad", "Nobody leads", "Hosts still protect themselves, but nobody frees the workloads of one that is dead."];
   const blocked = fleet.ongoing.filter((each) => each.blocked);
   if (blocked.length) return ["bad", `${names(blocked)} ${some(blocked.length, "needs", "need")} an operator`, blocked[0].sentence];
@@ -120,7 +120,7 @@ function verdict() {
   if (held.length) return ["care", LIMIT_NAMES[held[0].kind], held[0].sentence];
   if (!enrolled) return ["unknown", "No host is enrolled", "To protect one: pp-leader enroll NODE"];
   const open = enrolled - kept;
-  if (open) return ["care", `${open} of ${enrolled} ${some(enrolled, "host is", "hosts are")} not protected`, lastFinished()];
+  if (open) return ["care", `${open} of ${enrolled} ${some(enrolled, "host", "hosts")} ${some(open, "is", "are")} not protected`, lastFinished()];
   if (fleet.ongoing.length) return ["care", `${names(fleet.ongoing)} ${some(fleet.ongoing.length, "waits", "wait")} for remediation`, fleet.ongoing[0].sentence];
   return ["well", enrolled === 1 ? "The one host is protected" : `All ${enrolled} hosts are protected`, lastFinished()];
 }
