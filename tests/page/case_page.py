@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from pp_hostd.model.leader_status import Told
 from tests.harness.bed.relay import Mode
 from tests.harness.controlplane import RealCluster
 from tests.harness.embedded import EmbeddedCluster
 from tests.harness.eventually import eventually
 from tests.page.browser import DESKTOP, PHONE, Browser
+from tests.page.conftest import Save
 from tests.page.forward import Forward
 from tests.page.painted import Onlooker, Painted, course, node
 from tests.scenarios.leading import LEADERS, LeaderStage
@@ -240,3 +243,77 @@ def test_a_screen_reader_finds_headings_a_progress_bar_and_named_hosts(
             ("button", "worker-1: Protected"),
             ("searchbox", "Find a host"),
         } <= named
+
+
+def test_the_pictures_of_the_docs(browser: Browser, save: Save) -> None:
+    """Of stopped clocks, so that a picture changes only if the page does."""
+    stop = browser.before_each_page("Date.now = () => 0")
+    browser.devtools("Emulation.setTimezoneOverride", timezoneId="UTC")
+    for show in (show_a_remediation, show_hundreds):
+        with EmbeddedCluster.start() as cluster:
+            show(cluster, browser, save)
+    stop()
+
+
+AT = datetime(2027, 3, 1, 12, 0, tzinfo=timezone.utc)
+
+
+def show_a_remediation(cluster: EmbeddedCluster, browser: Browser, save: Save) -> None:
+    with contextlib.closing(Painted(cluster, map(node, NAMES), AT)) as painted:
+        painted.says(history=EARLIER)
+        browser.open(Onlooker(cluster, AT).url)
+        browser.shows("All 12 hosts are protected")
+        save("page")
+        painted.says(course("worker-3", "waiting", WAITING, 17, at=AT), history=[*EARLIER, *LATELY])
+        painted.changes(node("worker-3", RESETTING, condemned=True, ready=False))
+        browser.shows("11 of 12 hosts are protected", "#verdict")
+        browser.shows("Being remediated", "#hosts")
+        save("page-remediation")
+        browser.emulate(dark=True)
+        save("page-dark")
+        browser.emulate(PHONE)
+        save("page-phone")
+        browser.emulate()
+        painted.says(history=EARLIER)
+        painted.changes(node("worker-3"))
+        painted.nobody_leads()
+        browser.shows("Nobody leads")
+        browser.shows("12 of 12 protected", "#hosts-count")
+        save("page-nobody-leads")
+
+
+def show_hundreds(cluster: EmbeddedCluster, browser: Browser, save: Save) -> None:
+    odd = {
+        "worker-77": node("worker-77", RESETTING, condemned=True, ready=False),
+        "worker-123": node("worker-123", ("NoWatchdog", "it has no watchdog")),
+    }
+    names = [f"worker-{number}" for number in range(1, 501)]
+    with contextlib.closing(Painted(cluster, [odd.get(name) or node(name) for name in names], AT)) as painted:
+        painted.says(course("worker-77", "waiting", WAITING.replace("12", "500"), 17, at=AT), history=EARLIER)
+        browser.open(Onlooker(cluster, AT).url)
+        browser.shows("498 of 500 protected", "#hosts-count")
+        save("page-500-hosts")
+
+
+def told(before_seconds: float, name: str, *lines: tuple[float, str, str]) -> list[Told]:
+    began = AT - timedelta(seconds=before_seconds)
+    return [Told(began + timedelta(seconds=after), name, stage, sentence) for after, stage, sentence in lines]
+
+
+LATELY = told(
+    17,
+    "worker-3",
+    (0, "condemning", "cordoning its Node"),
+    (0, "condemning", "condemning its machine"),
+    (1, "waiting", "at least half of 12 nodes know; it is dead 44 s after they did, at the latest"),
+)
+EARLIER = told(
+    7300,
+    "worker-5",
+    (0, "condemning", "condemning its machine"),
+    (1, "waiting", "at least half of 12 nodes know; it is dead 44 s after they did, at the latest"),
+    (45, "freeing", "it had 44 s to reset itself; deleting its Node"),
+    (46, "freeing", "freeing its workloads"),
+    (47, "giving back", "workloads released; recreating the Node"),
+    (49, "finished", "nothing is left to do for worker-5"),
+)

@@ -48,12 +48,9 @@ sys.exit(leader())
 """
 
 
-def now() -> datetime:
-    return datetime.now(timezone.utc).replace(microsecond=0)
-
-
-def ago(seconds: float) -> datetime:
-    return now() - timedelta(seconds=seconds)
+def ago(seconds: float, at: datetime | None = None) -> datetime:
+    """Before `at`, or before now."""
+    return (at or datetime.now(timezone.utc).replace(microsecond=0)) - timedelta(seconds=seconds)
 
 
 def node(name: str, why_not: tuple[str, str] | None = None, *, condemned: bool = False, ready: bool = True) -> Json:
@@ -73,18 +70,21 @@ def node(name: str, why_not: tuple[str, str] | None = None, *, condemned: bool =
     }
 
 
-def course(name: str, stage: str, sentence: str, ago_seconds: float, *, refused: bool = False) -> CourseTold:
+def course(
+    name: str, stage: str, sentence: str, ago_seconds: float, *, refused: bool = False, at: datetime | None = None
+) -> CourseTold:
     """One that has gone on for so long, of 44 s that are promised."""
-    began = ago(ago_seconds)
+    began = ago(ago_seconds, at)
     dead_by = began + timedelta(seconds=44)
     return CourseTold(name, name, stage, sentence, refused, began, None, began, dead_by)
 
 
 class Painted:
-    """A cluster of these Nodes. Somebody else leads, by its own word, and nobody else takes the Lease meanwhile."""
+    """A cluster of these Nodes. Somebody else leads, by its own word, and nobody else takes the Lease meanwhile. The
+    time in it is always `at`, if that is given."""
 
-    def __init__(self, cluster: EmbeddedCluster, nodes: Iterable[Json]) -> None:
-        self.cluster, self._world = cluster, World(cluster)
+    def __init__(self, cluster: EmbeddedCluster, nodes: Iterable[Json], at: datetime | None = None) -> None:
+        self.cluster, self._world, self._at = cluster, World(cluster), at
         created = list(nodes)
         self._world.create(NAMESPACES, NAMESPACE, {"metadata": {"name": NAMESPACE}})
         for each in created:
@@ -92,7 +92,7 @@ class Painted:
         enrolled = {each["metadata"]["name"]: "{}" for each in created}
         for name, data in {ENROLLED: enrolled, LEADER: {}, CONTROL: {}}.items():
             self._world.create(CONFIG_MAPS, name, {"metadata": {"name": name}, "data": data}, NAMESPACE)
-        self._world.create(LEASES, LEASE, {"metadata": {"name": LEASE}, "spec": _spec(ago(-3600))}, NAMESPACE)
+        self._world.create(LEASES, LEASE, {"metadata": {"name": LEASE}, "spec": _spec(ago(-3600, self._at))}, NAMESPACE)
         self.says()
 
     def close(self) -> None:
@@ -100,17 +100,19 @@ class Painted:
 
     def nobody_leads(self) -> None:
         """It has not renewed the Lease for long."""
-        self._patch(LEASES, LEASE, {"spec": _spec(ago(1000))}, NAMESPACE)
+        self._patch(LEASES, LEASE, {"spec": _spec(ago(1000, self._at))}, NAMESPACE)
 
     def says(self, *courses: CourseTold, history: Sequence[Told] = (), held: str = "") -> None:
         """The leader's own words."""
-        status = LeaderStatus(HOLDER, ago(86400), "enforce", 12, 3, "", courses, None, 3, 3 - len(courses), "", held)
+        status = LeaderStatus(
+            HOLDER, ago(86400, self._at), "enforce", 12, 3, "", courses, None, 3, 3 - len(courses), "", held
+        )
         self._patch(
             CONFIG_MAPS, LEADER, {"data": {STATUS: status.render(), HISTORY: render_history(history)}}, NAMESPACE
         )
 
     def pauses(self, who: str, why: str) -> None:
-        self._patch(CONFIG_MAPS, CONTROL, {"data": {PAUSED: Pause(who, ago(600), why).render()}}, NAMESPACE)
+        self._patch(CONFIG_MAPS, CONTROL, {"data": {PAUSED: Pause(who, ago(600, self._at), why).render()}}, NAMESPACE)
 
     def changes(self, found: Json) -> None:
         """A Node is so from now on."""
