@@ -104,6 +104,10 @@ test-fencing: controlplane ## node fences from end to end: packaged fence agents
 	@$(BIN)/python -m tests.fencing.tools
 	$(BIN)/pytest tests/fencing -o python_files='case_*.py' -n 3 --dist=worksteal $(ARGS)
 
+test-page: controlplane ## the leader's page in a real Chromium (gets it by apt: root); ARGS=--pictures=docs/images for the docs' pictures
+	@$(BIN)/python -m tests.page.tools
+	$(BIN)/pytest tests/page -o python_files='case_*.py' -n 2 --dist=loadscope $(ARGS)
+
 test-cluster-api: controlplane ## sick hosts that the real manager of Cluster API has remedied, and our health checks beside its own (builds it: about 5 minutes, once)
 	@$(BIN)/python -m tests.harness.build clusterapi
 	$(BIN)/pytest tests/scenarios -o python_files='case_*.py' $(ARGS)

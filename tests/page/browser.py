@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 import subprocess
 import tempfile
 from base64 import b64decode
@@ -43,7 +44,8 @@ class Browser:
     @contextlib.contextmanager
     def running(cls) -> Iterator[Browser]:
         with contextlib.ExitStack() as stack:
-            profile = stack.enter_context(tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True))
+            profile = tempfile.mkdtemp(prefix="chromium-")
+            stack.callback(shutil.rmtree, profile, ignore_errors=True)
             command = ["chromedriver", "--port=0"]
             driver = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             stack.callback(_end, driver)

@@ -247,7 +247,7 @@ def test_a_screen_reader_finds_headings_a_progress_bar_and_named_hosts(
 
 def test_the_pictures_of_the_docs(browser: Browser, save: Save) -> None:
     """Of stopped clocks, so that a picture changes only if the page does."""
-    stop = browser.before_each_page("Date.now = () => 0")
+    stop = browser.before_each_page("Date.now = () => 1e12")
     browser.devtools("Emulation.setTimezoneOverride", timezoneId="UTC")
     for show in (show_a_remediation, show_hundreds):
         with EmbeddedCluster.start() as cluster:

@@ -1,5 +1,5 @@
-"""What the page shows, read from the API only while somebody looks: nodes and our ConfigMaps are watched, the Lease is
-read again and again. Leaders that stand by show the same, by the same reads.
+"""The content of the page, read from the API only while somebody looks: Nodes and our ConfigMaps are watched, the Lease
+is read again and again. Leaders that stand by show the same, by the same reads.
 
 A reader gets the newest version of each part, however many it has missed, so that a slow one holds nothing up.
 """

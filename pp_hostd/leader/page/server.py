@@ -25,7 +25,7 @@ FILES = {
 }
 OWN_NAMES = frozenset((b"127.0.0.1", b"localhost", b"[::1]"))
 OWN_SITE = frozenset((b"", b"none", b"same-origin"))
-"""What a browser says of the page that has made it ask; older ones say nothing."""
+"""The site whose page has made a browser ask, as the browser tells it; older ones tell nothing."""
 POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; base-uri 'none'; "
     b"form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"

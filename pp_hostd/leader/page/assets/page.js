@@ -99,6 +99,7 @@ function told(host) {
   if (host.remediation === "running") return ["work", "Being remediated"];
   if (host.remediation === "requested") return ["care", "Remediation requested"];
   if (!host.present) return ["care", "Has no Node"];
+  if (host.away) return ["care", "Not back yet"];
   if (host.maintenance) return ["rest", "In maintenance"];
   if (host.protected !== true) return ["care", host.reason ? `Not protected: ${host.reason}` : "Not protected"];
   if (!host.ready) return ["care", "Protected, not Ready"];
