@@ -46,8 +46,9 @@ def handed_over(path: str) -> str:
         return path
 
 
-def write_whole(path: str, data: bytes, *, durable: bool = True) -> None:
-    """Replace the file, readable by its owner alone: whoever reads it, also after a crash, finds the old or the new.
+def write_whole(path: str, data: bytes, *, durable: bool = True, mode: int = 0o600) -> None:
+    """Replace the file, readable by its owner alone unless `mode` says more: whoever reads it, also after a crash,
+    finds the old or the new.
 
     Without `durable` a crash of the whole machine may lose the new one, and the disk is not waited for.
     """
@@ -55,7 +56,7 @@ def write_whole(path: str, data: bytes, *, durable: bool = True) -> None:
     try:
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb", buffering=0) as file:
-            os.fchmod(descriptor, 0o600)  # one that a crash left may be anything
+            os.fchmod(descriptor, mode)  # one that a crash left may be anything
             _write_all(file.fileno(), data)
             if durable:
                 os.fsync(descriptor)

@@ -13,6 +13,7 @@ from pp_hostd.agent.act.reset import SYNC_SECONDS, WATCHDOG_GRACE_SECONDS, DryRe
 from pp_hostd.agent.act.watchdog import Watchdog, acquire
 from pp_hostd.agent.act.watchdog_device import CARD_RESET, Trouble, Unusable
 from pp_hostd.agent.driver import News
+from pp_hostd.agent.figures import Inquiries
 from pp_hostd.agent.saved_state import SavedState
 from pp_hostd.agent.sense.boot import ending
 from pp_hostd.agent.sense.cluster import ClusterAccess
@@ -78,6 +79,7 @@ class AgentHands:
         self._senses, self._cluster, self._files, self._gate = senses, cluster, files, gate
         self._reset, self._notify, self._journal = reset, notify, journal
         self.show = show
+        self.inquiries = Inquiries()
         self._decided: Decision | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -143,6 +145,7 @@ class AgentHands:
         self._senses.tell(GateOpened())
 
     def remember(self, memory: Memory, commitments: BootCommitments) -> None:
+        self.inquiries.follow(memory)
         self.note("keeping state", self._files.save(SavedState(memory, commitments)))
 
     def reset(self, decision: Decision, commitments: BootCommitments) -> None:

@@ -28,6 +28,7 @@ from pp_hostd.agent.actuators import AgentHands
 from pp_hostd.agent.control_socket import ControlSocket
 from pp_hostd.agent.driver import Driver
 from pp_hostd.agent.effective_settings import EffectiveSettings, at_start, reloaded
+from pp_hostd.agent.figures import Figures
 from pp_hostd.agent.orders import Orders
 from pp_hostd.agent.peer_server import KnockServer, PeerServer
 from pp_hostd.agent.plan import Reopening, next_reopening
@@ -157,6 +158,7 @@ class Daemon:
             clock=clock,
             entropy=_entropy,
         )
+        self._figures = Figures(self.driver, self.senses, recalled.endings)
         read, read_seconds = self._cluster.read_for_peer, peer_read_seconds(settings)
         self._peers = PeerServer(node, keyring, self._witness, read, clock, read_seconds, settings.api.machines)
         post = self._cluster.post_suspicion
@@ -350,7 +352,7 @@ class Daemon:
         peers, agent = self.driver.settings.peers, self.driver.settings.agent
         knocks = KnockServer(agent.node_name, self._peers, self._member, peers.port, clock, time.time)
         yield self._peers.read_remembered_again()
-        port = HttpPort(knocks.respond)
+        port = self._peer_port = HttpPort(knocks.respond)
         yield serve("the peer port", partial(port.listen, peers.address, peers.port), port.close, self._complain)
         if agent.metrics_port:
             metrics = HttpPort(MetricsServer(self._metrics, self._verdict_report.health).respond)
@@ -367,8 +369,9 @@ class Daemon:
         self._journal.say(Message.TROUBLE, sentence, Priority.ERROR)
 
     def _metrics(self) -> Iterator[Metric]:
-        parts = self._verdict_report, self._cluster, self._peers, self._prober
-        return chain.from_iterable(part.metrics() for part in parts)
+        judged = self._figures, self._verdict_report, self._actuators.inquiries
+        own = (part.metrics() for part in (*judged, self._cluster, self._peers, self._prober))
+        return chain(self._peer_port.metrics("pp_hostd_peer"), *own)
 
     def _save_report(self, verdict: Verdict) -> None:
         self._files.save_report(self._report(verdict))

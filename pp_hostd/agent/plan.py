@@ -155,7 +155,7 @@ def _not_to_be_armed(
         machine = host_context.member.machine if host_context.member is not None else ""
         return f"its machine {machine} is gone, and its Node untouched", Opens.AT_ONCE
     if host_context.electorate is not None and host_context.member is not None:
-        return _too_few(settings, host_context.electorate.n), Opens.WHEN_PROVEN
+        return too_few(settings, host_context.electorate.n), Opens.WHEN_PROVEN
     if host_context.electorate is not None and commitments.watchdog is not None:
         return f"Node {host_context.node} is no longer in the roster", Opens.NEVER
     if host_context.electorate is not None and commitments.gate is Gate.CLOSED:
@@ -164,7 +164,7 @@ def _not_to_be_armed(
     return "", Opens.NEVER
 
 
-def _too_few(settings: Settings, n: int) -> str:
+def too_few(settings: Settings, n: int) -> str:
     """Rule 6: why a cluster of n nodes arms none of them; empty if it arms them."""
     if n == 1:
         return "it is the only node, and nobody could take over its workloads"

@@ -13,7 +13,7 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pp_hostd.agent.act.gate import GateFiles
@@ -21,7 +21,7 @@ from pp_hostd.agent.act.watchdog_device import boot_status
 from pp_hostd.agent.record_file import Sentences, load_record, write
 from pp_hostd.agent.rosters import Rosters
 from pp_hostd.agent.saved_state import MAX_CHARACTERS, SavedState, parse_saved_state
-from pp_hostd.agent.sense.boot import history, last_boot
+from pp_hostd.agent.sense.boot import Ending, history, last_boot
 from pp_hostd.errors import UserError
 from pp_hostd.files import FileError, read_whole
 from pp_hostd.frozen import frozen
@@ -263,7 +263,8 @@ def instance_lock(directory: str) -> Iterator[None]:
 @frozen
 class Recalled:
     """`set_aside` tells which files could not be relied on; `last_boot` why the last boot ended, if that is known and
-    was not told yet; `last_boot_told` whether it is, now or by an earlier run."""
+    was not told yet; `last_boot_told` whether it is, now or by an earlier run. `endings` are those of earlier boots
+    that ended by a reset, the oldest first."""
 
     memory: Memory
     commitments: BootCommitments
@@ -272,6 +273,7 @@ class Recalled:
     last_boot: str
     last_boot_told: bool
     set_aside: Sentences
+    endings: Sequence[Ending] = ()
 
 
 def recall(files: StateFiles, gate: GateFiles, settings: Settings, boot: str, now: float) -> Recalled:
@@ -287,14 +289,16 @@ def recall(files: StateFiles, gate: GateFiles, settings: Settings, boot: str, no
         os.makedirs(files.var_directory, 0o700, exist_ok=True)
     last = last_boot(files.var_directory, boot, boot_status(settings.watchdog.device))
     last_told = (last.trouble,) if last.trouble else ()
+    endings = history(files.var_directory)
     return Recalled(
         memory=Memory() if kept is None else kept.memory,
         commitments=BootCommitments(boot, state) if kept is None else kept.commitments,
         rosters=Rosters(*rosters),
         maintenance=maintenance,
         last_boot=last.sentence or "",
-        last_boot_told=any(one.told_in == boot for one in history(files.var_directory)),
+        last_boot_told=any(one.told_in == boot for one in endings),
         set_aside=(*gate_told, *kept_told, *rosters_told, *maintenance_told, *last_told),
+        endings=endings,
     )
 
 

@@ -131,12 +131,11 @@ class VerdictReport:
         verdict = self.verdict
         if verdict is None:
             return
-        states = [({"state": state.value}, float(state is verdict.state)) for state in State]
+        states = [({"state": state.value}, int(state is verdict.state)) for state in State]
         yield Metric("pp_hostd_state", "1 for the state that the host is in.", "gauge", states)
-        age = None if verdict.proof is None else self._clock() - verdict.proof.at
-        if age is not None:
-            text = "How long ago the last proof began that the machine is not condemned."
-            yield Metric("pp_hostd_proof_age_seconds", text, "gauge", [({}, age)])
+        age = [] if verdict.proof is None else [({}, round(self._clock() - verdict.proof.at, 3))]
+        text = "How long ago the last proof began that the machine is not condemned."
+        yield Metric("pp_hostd_proof_age_seconds", text, "gauge", age)
         yield Metric("pp_hostd_judgements_total", "Finished judgements.", "counter", [({}, self._judgements)])
         yield Metric("pp_hostd_feeds_total", "Judgements that fed the watchdog.", "counter", [({}, self._feeds)])
         dropped = [({"to": "journal"}, self._journal.dropped_in_all), ({"to": "systemd"}, self._notify.dropped)]

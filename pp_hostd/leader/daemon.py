@@ -27,7 +27,7 @@ from pp_hostd.service.expiry import ExpiryNotice
 from pp_hostd.service.http_port import HttpPort
 from pp_hostd.service.journal import Journal, Message, Priority
 from pp_hostd.service.listening import end, serve
-from pp_hostd.service.metric import Metric
+from pp_hostd.service.metric import Metric, build_info
 from pp_hostd.service.metrics_server import Health, MetricsServer
 from pp_hostd.service.notify import Notify
 
@@ -185,13 +185,17 @@ class Daemon:
         return (self._election.trouble, *credentials)
 
     def _metrics(self) -> Iterator[Metric]:
-        acting = float(self._election.acting(clock()))
+        yield build_info("pp_leader_build_info")
+        acting = int(self._election.acting(clock()))
         yield Metric("pp_leader_acting", "1 while this one leads.", "gauge", [({}, acting)])
+        holder = self._election.holder.rpartition("_")[0]  # without what tells one process from the next
+        text = "1, labelled with the host of the Lease's holder, as this one last saw it; none if nobody holds it."
+        yield Metric("pp_leader_lease_holder_info", text, "gauge", [({"host": holder}, 1)] if holder else [])
         requests = "Requests made to the API."
         yield Metric("pp_leader_api_requests_total", requests, "counter", [({}, self._client.requests)])
         readers = "Readers that follow the leader's page; nothing is read for it while there are none."
         yield Metric("pp_leader_page_readers", readers, "gauge", [({}, self._live.readers)])
-        yield from self._expiry.metrics("pp_leader")
+        yield from self._expiry.metrics("pp_leader_certificate_expiry_timestamp_seconds")
         if self._leader_term is not None:
             yield from self._leader_term.metrics()
 

@@ -12,7 +12,7 @@ from typing import Callable, Protocol
 from pp_hostd.leader.node_memory import NextAction, Term
 from pp_hostd.leader.plan.plan import plan
 from pp_hostd.leader.plan.roster import next_roster
-from pp_hostd.leader.plan.valves import Allowance
+from pp_hostd.leader.plan.valves import Valves
 from pp_hostd.leader.registry import REGISTRY, Registry
 from pp_hostd.leader.steps.own_objects import WriteRoster
 from pp_hostd.leader.steps.port import LeaderStep, StepEnded, StepNews
@@ -68,9 +68,7 @@ class Driver:
         self.settings = settings
         self.term = Term(own_node, clock())
         self.next_actions: tuple[NextAction, ...] = ()
-        self.allowance: Allowance | None = None
-        self.held = ""
-        """The reason why no further remediation may begin; empty if one may."""
+        self.valves: Valves | None = None
         self._senses, self._actuators, self._clock, self._draw = senses, actuators, clock, draw
         self._registry = registry
         self._under_way: set[str] = set()
@@ -86,7 +84,7 @@ class Driver:
         now, observed = self._clock(), self._senses.observed()
         planned = plan(self.settings, observed, replace(self.term, draw=self._draw()), news, now, self._registry)
         self.term, self.next_actions = planned.term, planned.next_actions
-        self.allowance, self.held = planned.allowance, planned.held
+        self.valves = planned.valves
         for next_action in planned.next_actions:
             if next_action.step is not None and next_action.key not in self._under_way:  # one step at a time
                 self._under_way.add(next_action.key)

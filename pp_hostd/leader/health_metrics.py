@@ -45,14 +45,14 @@ class HealthMetrics:
         blocked = [(_labels(each), int(_is_blocked(each, observed))) for each in checks]
         yield Metric("pp_leader_health_check_blocked", told, "gauge", blocked)
         told = "Remediations in this term that a health check has requested, or left to a Machine's owner."
-        yield self._counter("remediations", told, checks, self._remediations)
+        yield self._counter("pp_leader_health_check_remediations_total", told, checks, self._remediations)
         told = "How often in this term a health check stopped since too many were unhealthy."
-        yield self._counter("short_circuits", told, checks, self._short_circuits)
+        yield self._counter("pp_leader_health_check_short_circuits_total", told, checks, self._short_circuits)
 
     @staticmethod
     def _counter(name: str, told: str, checks: list[AnyCheck], counted: Counter[str]) -> Metric:
         counts = [(_labels(each), counted[each.key]) for each in checks]
-        return Metric(f"pp_leader_health_check_{name}_total", told, "counter", counts)
+        return Metric(name, told, "counter", counts)
 
 
 def _carried_out(observed: Observed) -> Iterator[AnyCheck]:

@@ -14,6 +14,7 @@ from pp_hostd.kube.events import About, Events
 from pp_hostd.kube.resources import MACHINES
 from pp_hostd.leader.apply import Apply
 from pp_hostd.leader.approvals import Approvals
+from pp_hostd.leader.cluster_metrics import limits, protection
 from pp_hostd.leader.driver import Driver
 from pp_hostd.leader.election import Election
 from pp_hostd.leader.fence_metrics import FenceMetrics
@@ -198,7 +199,9 @@ class LeaderTerm:
         roster = None if seen is None or isinstance(seen.roster, Unreadable) else seen.roster
         certificate = self._client.certificate
         newest = None if roster is None else roster.as_of(roster.version)
-        allowance, settings = self._driver.allowance, self._settings
+        valves, settings = self._driver.valves, self._settings
+        allowance = None if valves is None else valves.allowance
+        holding = () if valves is None else valves.limits(settings, self._driver.term.began_at, self._clock())
         return LeaderStatus(
             leader=self._election.identity,
             since_wallclock=self._since,
@@ -211,7 +214,7 @@ class LeaderTerm:
             resets_per_hour=0 if allowance is None else allowance.most,
             resets_left=0 if allowance is None else allowance.left,
             machine_health_checks=settings.api.machines if settings.health.machine_health_checks else "",
-            held=self._driver.held,
+            held=next((each.sentence for each in holding), ""),
         )
 
     def _troubles(self) -> tuple[str, ...]:
@@ -224,7 +227,11 @@ class LeaderTerm:
         yield from self._progress_events.metrics()
         ended = [({"step": step, "outcome": outcome}, count) for (step, outcome), count in self._remedies.items()]
         yield Metric("pp_leader_steps_total", "Steps that ended in this term, by outcome.", "counter", ended)
-        yield from self._health_metrics.metrics(self._observer.observed)
-        yield from self._fence_metrics.metrics(self._observer.observed)
+        observed, driver = self._observer.observed, self._driver
+        yield from protection(observed)
+        if driver.valves is not None:
+            yield from limits(self._settings, observed, driver.term, driver.valves, self._clock(), wallclock())
+        yield from self._health_metrics.metrics(observed)
+        yield from self._fence_metrics.metrics(observed)
         lost = "Events that could not be written."
         yield Metric("pp_leader_events_lost_total", lost, "counter", [({}, self._events.lost)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -21,7 +22,7 @@ from pp_hostd.model.observed import Observed
 from pp_hostd.model.promise import promise_in
 from pp_hostd.model.settings import Settings
 from pp_hostd.service.journal import Journal, Message, Priority
-from pp_hostd.service.metric import Metric
+from pp_hostd.service.metric import Durations, Metric
 
 TELL_AGAIN_SECONDS = 10.0
 _NOT_BEGUN = (Stage.HELD, Stage.OVER_BUDGET)
@@ -62,8 +63,7 @@ class ProgressEvents:
         self._journal, self._event, self._note = journal, event, note
         self._clock, self._wallclock = clock, wallclock
         self._followed: dict[_Key, _Followed] = {}
-        self._stage_seconds = dict.fromkeys(Stage, 0.0)
-        self._finished, self._finished_seconds = 0, 0.0
+        self._took, self._stages_took = Durations(), {stage: Durations() for stage in Stage}
 
     def tell(self, next_actions: tuple[NextAction, ...], observed: Observed) -> None:
         """Tells the changes since the last time."""
@@ -83,23 +83,16 @@ class ProgressEvents:
         return tuple(_told(each, now, wallclock) for each in self._followed.values())
 
     def metrics(self) -> Iterator[Metric]:
-        now = self._clock()
-        count = dict.fromkeys(Stage, 0)
-        seconds = dict(self._stage_seconds)
-        for each in self._followed.values():
-            count[each.next_action.stage] += 1
-            seconds[each.next_action.stage] += now - each.since_at
+        count = Counter(each.next_action.stage for each in self._followed.values())
         refused = sum(each.next_action.refused for each in self._followed.values())
-        in_stages = [({"stage": stage.value}, float(number)) for stage, number in count.items()]
-        spent = [({"stage": stage.value}, round(figure, 3)) for stage, figure in seconds.items()]
+        in_stages = [({"stage": stage.value}, count[stage]) for stage in Stage]
+        took = [({"stage": stage.value}, durations) for stage, durations in self._stages_took.items()]
         yield Metric("pp_leader_nodes", "Nodes that the leader works on, by stage.", "gauge", in_stages)
-        yield Metric(
-            "pp_leader_refused", "Nodes that are blocked and need an operator.", "gauge", [({}, float(refused))]
-        )
-        yield Metric("pp_leader_stage_seconds_total", "Time that nodes spent in each stage.", "counter", spent)
-        done, took = "Nodes whose remediation is done.", "Time that these remediations took in all."
-        yield Metric("pp_leader_finished_total", done, "counter", [({}, self._finished)])
-        yield Metric("pp_leader_finished_seconds_total", took, "counter", [({}, self._finished_seconds)])
+        yield Metric("pp_leader_refused", "Nodes that are blocked and need an operator.", "gauge", [({}, refused)])
+        text = "How long each stage of a remediation took that has ended in this term."
+        yield Metric("pp_leader_stage_seconds", text, "histogram", took)
+        text = "How long remediations took that have ended in this term, from the request to the end."
+        yield Metric("pp_leader_remediation_seconds", text, "histogram", [({}, self._took)])
 
     def _follow(self, key: _Key, next_action: NextAction, observed: Observed) -> None:
         before = self._followed.get(key)
@@ -112,7 +105,7 @@ class ProgressEvents:
         else:
             news = True
             if before is not None:
-                self._stage_seconds[before.next_action.stage] += now - before.since_at
+                self._stages_took[before.next_action.stage].observe(now - before.since_at)
             began_at = now if before is None else before.began_at
             dates = (None, None) if before is None else (before.remedied_wallclock, before.dead_by_wallclock)
             told = next_action.sentence
@@ -148,9 +141,8 @@ class ProgressEvents:
 
     def _finish(self, followed: _Followed, observed: Observed) -> None:
         now = self._clock()
-        self._stage_seconds[followed.next_action.stage] += now - followed.since_at
-        self._finished += 1
-        self._finished_seconds += now - followed.began_at
+        self._stages_took[followed.next_action.stage].observe(now - followed.since_at)
+        self._took.observe(now - followed.began_at)
         sentence = f"nothing is left to do for {followed.next_action.key}"
         self._say(followed, FINISHED, sentence, observed)
 

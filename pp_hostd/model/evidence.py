@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from functools import cached_property
 from typing import Union
 
@@ -15,7 +16,7 @@ from pp_hostd.model.roster import Electorate, Member
 @frozen
 class Read:
     """One finished linearizable read of the machine `machine_key`: found, `missing`, or failed for the reason in
-    `failure`."""
+    `failure`. `outcome` is the kind of failure, for counting; empty if there is none."""
 
     began_at: float
     ended_at: float
@@ -23,6 +24,7 @@ class Read:
     missing: bool = False
     failure: str = ""
     machine_key: str = ""
+    outcome: str = field(default="", compare=False)
 
 
 @frozen

@@ -89,8 +89,7 @@ class ExpiryNotice:
         self._journal.say(Message.EXPIRY, sentence, Priority.ERROR if stage is Stage.ENDED else Priority.WARNING)
         await self._events.event(self._about, "CertificateExpiry", sentence, warning=True)
 
-    def metrics(self, prefix: str) -> Iterator[Metric]:
+    def metrics(self, name: str) -> Iterator[Metric]:
         certificate = self._client.certificate
-        if certificate is not None:
-            text, ends = "When the client certificate in use ends, in seconds since 1970.", certificate.ends.timestamp()
-            yield Metric(f"{prefix}_certificate_expires_wallclock_seconds", text, "gauge", [({}, ends)])
+        ends = [] if certificate is None else [({}, certificate.ends.timestamp())]
+        yield Metric(name, "When the client certificate in use ends, in seconds since 1970.", "gauge", ends)

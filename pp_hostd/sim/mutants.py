@@ -350,7 +350,7 @@ MUTANTS_OF_POWER = (
         "hosts are switched off that the API needs",
         15,
         "requested",
-        ("leader.plan.valves:Valves._held", "if control_plane and len(others) >= spare:", "if False:"),
+        ("leader.plan.valves:Valves._held", "if self.leaves_no_quorum(view.name or view.machine_key):", "if False:"),
     ),
 )
 

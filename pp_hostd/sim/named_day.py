@@ -125,7 +125,7 @@ PAIRS_ARE_ARMED = mutant(
     "both of two nodes are armed",
     3,
     "",
-    ("agent.plan:_too_few", "n == 2 and not settings.agent.arm_pairs", "False"),
+    ("agent.plan:too_few", "n == 2 and not settings.agent.arm_pairs", "False"),
 )
 
 SHUTDOWN_WAITS = mutant(

@@ -130,10 +130,13 @@ def test_the_end_is_told_and_how_long_it_took(desk: Desk) -> None:
     assert desk.history[-1].stage == "finished"
     assert desk.progress_events.next_actions() == ()
     figures = render(desk.progress_events.metrics())
-    assert "pp_leader_finished_total 1" in figures
-    assert "pp_leader_finished_seconds_total 45.0" in figures
-    assert 'pp_leader_stage_seconds_total{stage="waiting"} 44.0' in figures
-    assert 'pp_leader_nodes{stage="waiting"} 0.0' in figures
+    assert "pp_leader_remediation_seconds_count 1\n" in figures
+    assert "pp_leader_remediation_seconds_sum 45.0\n" in figures
+    assert 'pp_leader_stage_seconds_sum{stage="waiting"} 44.0\n' in figures
+    assert 'pp_leader_stage_seconds_bucket{stage="waiting",le="30"} 0\n' in figures
+    assert 'pp_leader_stage_seconds_bucket{stage="waiting",le="60"} 1\n' in figures
+    assert 'pp_leader_stage_seconds_count{stage="clearing"} 1\n' in figures
+    assert 'pp_leader_nodes{stage="waiting"} 0\n' in figures
 
 
 def test_a_node_that_is_missing_is_told_of_under_its_name(desk: Desk) -> None:

@@ -92,8 +92,8 @@ async def test_a_certificate_whose_end_is_far_is_shown_and_not_told(
         with freeze_time(end_of(client) - left, real_asyncio=True):
             await notice.look()
             assert notice.sentence == capfd.readouterr().err == ""
-        (metric,) = notice.metrics("pp_hostd")
-        assert metric.name == "pp_hostd_certificate_expires_wallclock_seconds"
+        (metric,) = notice.metrics("pp_hostd_certificate_expiry_timestamp_seconds")
+        assert metric.name == "pp_hostd_certificate_expiry_timestamp_seconds"
         assert metric.samples == [({}, end_of(client).timestamp())]
 
 

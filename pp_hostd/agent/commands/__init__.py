@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from importlib import import_module
 from typing import Any, Callable
+
+from pp_hostd.service.commands import add_metrics
 
 EXIT_DOWN = 3
 WITHOUT_DAEMON = "Exit code 3: the daemon does not run; the command then shows its last report."
@@ -20,6 +23,7 @@ def add(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
     _add_maintenance(commands)
     _add_doctor(commands, config_path)
     _add_test_reset(commands, config_path)
+    add_metrics(partial(_parser, commands), "pp-hostd", config_path)
 
 
 def _add_run(commands: argparse._SubParsersAction[Any], config_path: str) -> None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Callable, Protocol
 
 from pp_hostd.agent.witness import ReadOutcome, Unread
-from pp_hostd.kube.outcome import ApiError, is_missing, written_by
+from pp_hostd.kube.outcome import ApiError, Outcome, is_missing, written_by
 from pp_hostd.kube.resources import CONFIG_MAPS, MACHINES, NODES, Resource
 from pp_hostd.kube.served import ServedVersion
 from pp_hostd.model.boot_commitments import Look, StoreEnded
@@ -26,6 +26,7 @@ from pp_hostd.model.suspicion import Suspicion
 from pp_hostd.peers.message import MachineReference
 
 Clock = Callable[[], float]
+OF_ANOTHER_NODE = "machine of another node"
 Json = dict[str, Any]
 
 
@@ -63,10 +64,13 @@ class MachineReader:
             machine = await self._machine(machine_key, deadline_seconds, may_rest)
         except ApiError as error:
             missing = is_missing(error)
-            failure = "" if missing else error.sentence
-            return Read(began_at, self.clock(), missing=missing, failure=failure, machine_key=machine_key)
+            failure, outcome = "" if missing else error.sentence, error.outcome.value
+            return Read(
+                began_at, self.clock(), missing=missing, failure=failure, machine_key=machine_key, outcome=outcome
+            )
         if isinstance(machine, Unreadable):
-            return Read(began_at, self.clock(), failure=f"reading {machine_key}: {machine}", machine_key=machine_key)
+            failure, outcome = f"reading {machine_key}: {machine}", Outcome.GARBAGE.value
+            return Read(began_at, self.clock(), failure=failure, machine_key=machine_key, outcome=outcome)
         return Read(began_at, self.clock(), machine, machine_key=machine_key)
 
     async def read_for_peer(self, about: MachineReference, deadline_seconds: float) -> ReadOutcome:
@@ -121,28 +125,30 @@ class OwnMachine:
     async def read(self) -> Read:
         """One read, by its deadline whether the machine had to be found first or not. Nothing is raised."""
         began_at = self._reader.clock()
-        failure = "" if self._found else await self._find()
+        failure, outcome = ("", "") if self._found else await self._find()
         ended_at = self._reader.clock()
         if failure:
-            return Read(began_at, ended_at, failure=f"finding the machine of Node {self._node}: {failure}")
+            told = f"finding the machine of Node {self._node}: {failure}"
+            return Read(began_at, ended_at, failure=told, outcome=outcome)
         read = await self._reader.read(self.machine_key, self._deadline_seconds - (ended_at - began_at))
         ours = read.machine is None or read.machine.node == self._node
         self._found = ours and not read.missing
         if ours:
             return read
         belongs = f"belongs to Node {read.machine.node}" if read.machine and read.machine.node else "belongs to no Node"
-        return replace(read, machine=None, failure=f"machine {self.machine_key} {belongs}, not to {self._node}")
+        told = f"machine {self.machine_key} {belongs}, not to {self._node}"
+        return replace(read, machine=None, failure=told, outcome=OF_ANOTHER_NODE)
 
-    async def _find(self) -> str:
-        """Why the machine can't be found; empty if none."""
+    async def _find(self) -> tuple[str, str]:
+        """Why the machine can't be found, and the outcome; empty if it is found."""
         try:
             found = await self._reader.machine_key_of(self._node, self._deadline_seconds)
         except ApiError as error:
-            return error.sentence
+            return error.sentence, error.outcome.value
         if isinstance(found, Unreadable):
-            return str(found)
+            return str(found), Outcome.GARBAGE.value
         self.machine_key, self._found = found, True
-        return ""
+        return "", ""
 
 
 async def read_node(api: Api, name: str, clock: Clock) -> Look:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import partial
@@ -11,14 +12,22 @@ from typing import Callable
 
 from pp_hostd.agent.act.aside import aside
 from pp_hostd.agent.rosters import Rosters
-from pp_hostd.agent.sense.api import MachineReader, OwnMachine, commit, post_suspicion, read_node, store
+from pp_hostd.agent.sense.api import (
+    OF_ANOTHER_NODE,
+    MachineReader,
+    OwnMachine,
+    commit,
+    post_suspicion,
+    read_node,
+    store,
+)
 from pp_hostd.agent.sense.watches import CondemnedWatch, RosterWatch
 from pp_hostd.agent.senses import AgentSenses
 from pp_hostd.agent.witness import ReadOutcome, Unread
 from pp_hostd.errors import UserError
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.kubeconfig import Kubeconfig, load, load_aside
-from pp_hostd.kube.outcome import ApiError, is_missing
+from pp_hostd.kube.outcome import ApiError, Outcome, is_missing
 from pp_hostd.kube.renewing import RENEWED, Following, Renewing
 from pp_hostd.kube.resources import CONFIG_MAPS
 from pp_hostd.model.boot_commitments import Look, StoreEnded
@@ -39,6 +48,9 @@ from pp_hostd.service.journal import Journal, Message, Priority
 from pp_hostd.service.metric import Metric
 
 ORDERS_SECONDS = 30.0
+NO_CREDENTIAL = "no credential"
+OUTCOMES = (*(each.value for each in Outcome), OF_ANOTHER_NODE, NO_CREDENTIAL)
+"""The ways in which a read can fail, as the figures name them."""
 
 
 class ClusterAccess:
@@ -64,6 +76,7 @@ class ClusterAccess:
         self._expiry: ExpiryNotice | None = None
         self._reading = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
+        self._failed_reads: Counter[str] = Counter()
 
     def connect(self) -> None:
         """Read the credentials, and begin to watch. Tried again by every call for as long as it fails."""
@@ -121,17 +134,24 @@ class ClusterAccess:
     def metrics(self) -> Iterator[Metric]:
         asked = self.client.requests if self.client is not None else 0
         yield Metric("pp_hostd_api_requests_total", "Requests made to the API.", "counter", [({}, asked)])
+        failed = [({"outcome": outcome}, self._failed_reads[outcome]) for outcome in OUTCOMES]
+        text = "Reads of this host's own machine that were no proof, by outcome."
+        yield Metric("pp_hostd_failed_reads_total", text, "counter", failed)
         if self._expiry is not None:
-            yield from self._expiry.metrics("pp_hostd")
+            yield from self._expiry.metrics("pp_hostd_certificate_expiry_timestamp_seconds")
 
     async def read(self) -> Read:
         """One read of this host's own machine."""
         if self._connected() is None:
+            self._failed_reads[NO_CREDENTIAL] += 1
             return Read(self._clock(), self._clock(), failure=self.trouble)
         self._senses.roster_trouble = self._roster.trouble
         self._reading.set()
         self._reading.clear()
-        return await self._own.read()
+        read = await self._own.read()
+        if read.outcome:
+            self._failed_reads[read.outcome] += 1
+        return read
 
     async def read_for_peer(self, about: MachineReference, deadline_seconds: float) -> ReadOutcome:
         """The read behind an answer on the peer port."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -21,6 +22,7 @@ from pp_hostd.leader.commands.arguments import (
     take_yes,
 )
 from pp_hostd.leader.commands.fence_arguments import add_fence
+from pp_hostd.service.commands import add_metrics
 
 
 def add(commands: argparse._SubParsersAction[Any], config_path: str) -> None:
@@ -47,6 +49,7 @@ def add_for_administrators(commands: argparse._SubParsersAction[Any], config_pat
     _add_pause(commands)
     _add_maintenance(commands)
     add_fence(commands)
+    add_metrics(partial(new_parser, commands), "pp-leader", config_path)
 
 
 def _add_run(commands: argparse._SubParsersAction[Any], config_path: str) -> None:

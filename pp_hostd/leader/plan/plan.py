@@ -15,7 +15,7 @@ from pp_hostd.leader.interfaces import Remedy
 from pp_hostd.leader.node_memory import NextAction, NodeMemory, Term
 from pp_hostd.leader.plan.memory import awaiting, learned
 from pp_hostd.leader.plan.request_trouble import request_trouble
-from pp_hostd.leader.plan.valves import Allowance, Reach, Valves
+from pp_hostd.leader.plan.valves import Reach, Valves
 from pp_hostd.leader.plan.view import Electorates, Target, View, targets
 from pp_hostd.leader.registry import REGISTRY, Registry
 from pp_hostd.leader.steps.port import StepNews
@@ -28,13 +28,11 @@ from pp_hostd.model.settings import Settings
 
 @frozen
 class Planned:
-    """The next actions, the term as it is remembered from here on, and the budget. `held` says what keeps every further
-    remediation from beginning; empty if nothing does."""
+    """The next actions, the term as it is remembered from here on, and the limits."""
 
     next_actions: tuple[NextAction, ...]
     term: Term
-    allowance: Allowance
-    held: str
+    valves: Valves
 
 
 def plan(
@@ -68,11 +66,9 @@ def plan(
             if next_action is not None:
                 next_actions += [] if next_action.is_idle else [next_action]
                 memories[next_action.key] = memory
-    allowance = valves.allowance
-    calm_at, labelled = valves.calm_at, valves.labelled
-    term = replace(term, memories=memories, calm_at=calm_at, labelled=labelled, beginnings=allowance.counted)
-    held, _ = valves.held_for_all(settings, term, now)
-    return Planned(tuple(next_actions), term, allowance, held)
+    calm_at, labelled, beginnings = valves.calm_at, valves.labelled, valves.allowance.counted
+    term = replace(term, memories=memories, calm_at=calm_at, labelled=labelled, beginnings=beginnings)
+    return Planned(tuple(next_actions), term, valves)
 
 
 def _reach(registry: Registry, settings: Settings, observed: Observed) -> Reach:

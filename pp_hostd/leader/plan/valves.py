@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+import enum
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
 
 from pp_hostd.frozen import frozen
@@ -134,6 +135,28 @@ def unwanted(view: View) -> str:
     return wish_of_cluster(about.cluster, clusters.pauses.get(about.cluster))
 
 
+class Limit(enum.Enum):
+    """The limits that keep remediations from beginning."""
+
+    PAUSED = "paused"
+    MAINTENANCE = "maintenance"
+    STARTING = "starting"
+    STORM = "storm"
+    COOL_DOWN = "cool-down"
+    MAX_AT_ONCE = "max-at-once"
+    QUORUM = "quorum"
+    BUDGET = "budget"
+
+
+@frozen
+class Holds:
+    """A limit that holds, the sentence that says why, and until when, if that is known."""
+
+    limit: Limit
+    sentence: str
+    until_at: float | None = None
+
+
 @frozen
 class Reach:
     """The answers of all requesters and remedies about the cluster. `requested` are the machines whose requests count.
@@ -215,29 +238,30 @@ class Valves:
         why, until_at = self._held(view)
         return view.waits(Stage.HELD, why, until_at) if why else self.allowance.held(view)
 
-    def held_for_all(self, settings: Settings, term: Term, now: float) -> tuple[str, float | None]:
-        """Why no further remediation may begin, whichever node it is of, and until when; empty if one may."""
-        settled_at = term.began_at + settings.leader.start_grace_seconds
+    def limits(self, settings: Settings, began_at: float, now: float) -> Iterator[Holds]:
+        """Those that hold every node back, in a term that began then."""
+        settled_at, most = began_at + settings.leader.start_grace_seconds, settings.leader.max_at_once
         if now < settled_at:
-            return "this leader has just begun, and condemns no node yet", settled_at
+            yield Holds(Limit.STARTING, "this leader has just begun, and condemns no node yet", settled_at)
         if self.storm:
-            return self.storm, None
-        if now < self.calm_at:
-            return "too many nodes were sick a while ago; no node is condemned until that has settled", self.calm_at
-        most = settings.leader.max_at_once
+            yield Holds(Limit.STORM, self.storm)
+        elif now < self.calm_at:
+            told = "too many nodes were sick a while ago; no node is condemned until that has settled"
+            yield Holds(Limit.COOL_DOWN, told, self.calm_at)
         if self.busy >= most:
-            return f"the leader works on {self.busy} nodes already, and leader.max_at_once is {most}", None
-        return "", None
+            told = f"the leader works on {self.busy} nodes already, and leader.max_at_once is {most}"
+            yield Holds(Limit.MAX_AT_ONCE, told)
+
+    def leaves_no_quorum(self, own: str) -> bool:
+        """Whether the remediation of this node, if it is one of the control plane, would leave no majority of it."""
+        others, spare = self.busy_control_plane - {own}, (len(self.control_plane) - 1) // 2
+        return own in self.control_plane and len(others) >= spare
 
     def _held(self, view: View) -> tuple[str, float | None]:
-        why, until_at = self.held_for_all(view.settings, view.term, view.now)
-        if why:
-            return why, until_at
-        own, size = view.name or view.machine_key, len(self.control_plane)
-        control_plane = own in self.control_plane
-        others, spare = self.busy_control_plane - {own}, (size - 1) // 2
-        if control_plane and len(others) >= spare:
-            return f"one more of {size} control-plane nodes would leave no quorum", None
+        for limit in self.limits(view.settings, view.term.began_at, view.now):
+            return limit.sentence, limit.until_at
+        if self.leaves_no_quorum(view.name or view.machine_key):
+            return f"one more of {len(self.control_plane)} control-plane nodes would leave no quorum", None
         return "", None
 
 

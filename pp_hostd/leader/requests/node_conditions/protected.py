@@ -13,6 +13,11 @@ from pp_hostd.model.observed import NodeSeen
 from pp_hostd.model.promise import Committed, promise_in
 
 ARMED = "Armed"
+REASONS = (
+    *("NotEnrolled", "NoMachine", "NoPromise", "Unreadable", "Withdrawn", "Maintenance", "NoWatchdog", "Softdog"),
+    *("Booting", "Resetting", "OtherBoot", "OtherMachine", "NotListed", "UnknownRoster", "Finalizers"),
+)
+"""Why a host is not protected."""
 
 
 def protected(view: View, seen: NodeSeen) -> Condition:
