@@ -11,7 +11,7 @@ test quick suite: export PYTHONDONTWRITEBYTECODE :=
 test quick suite: export PYTHONPYCACHEPREFIX := $(abspath $(VENV))/pycache
 
 .DEFAULT_GOAL := help
-.PHONY: help test quick suite suite-oldest lint demo bench scale fuzz model campaign docs controlplane rpm test-packages test-machines test-bmc test-fencing test-cluster-api ignition clean
+.PHONY: help test quick suite suite-oldest lint demo bench scale fuzz model campaign docs controlplane rpm test-packages test-machines test-bmc test-fencing test-metrics test-cluster-api ignition clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -107,6 +107,10 @@ test-fencing: controlplane ## node fences from end to end: packaged fence agents
 test-page: controlplane ## the leader's page in a real Chromium (gets it by apt: root); ARGS=--pictures=docs/images for the docs' pictures
 	@$(BIN)/python -m tests.page.tools
 	$(BIN)/pytest tests/page -o python_files='case_*.py' -n 2 --dist=loadscope $(ARGS)
+
+test-metrics: $(STAMP) ## figures, alerts and the dashboard on Debian's Prometheus, which scrapes real daemons (gets its tools by apt: root)
+	@$(BIN)/python -m tests.metrics.tools
+	$(BIN)/pytest tests/metrics -o python_files='case_*.py' -n 2 --dist=loadfile $(ARGS)
 
 test-cluster-api: controlplane ## sick hosts that the real manager of Cluster API has remedied, and our health checks beside its own (builds it: about 5 minutes, once)
 	@$(BIN)/python -m tests.harness.build clusterapi

@@ -16,7 +16,7 @@ from pp_hostd.model.memory import Memory, Source
 from pp_hostd.model.moment import parse_moment
 from pp_hostd.model.promise import Armed, WatchdogKind
 from pp_hostd.model.settings import Settings
-from pp_hostd.service.metric import Metric, build_info
+from pp_hostd.service.metric import Metric, build_info, gauge
 
 
 class Unprotected(enum.Enum):
@@ -51,7 +51,7 @@ class Concluded(enum.Enum):
 
 
 class EndedBy(enum.Enum):
-    """What reset the host in an earlier boot, as the record in /var/lib says."""
+    """The cause of an earlier boot's reset, as the record in /var/lib says."""
 
     CONDEMNED = "condemned"
     OUTVOTED = "outvoted"
@@ -135,7 +135,7 @@ class Inquiries:
 
 
 class Figures:
-    """What the agent's state and the record of earlier boots come to."""
+    """The figures of the agent's state and of the record of earlier boots."""
 
     def __init__(self, driver: Driver, senses: AgentSenses, endings: Iterable[Ending]) -> None:
         self._driver, self._senses = driver, senses
@@ -153,18 +153,17 @@ def standing_figures(
 ) -> Iterator[Metric]:
     why = why_unprotected(settings, host_context, commitments, memory)
     text = "1 while the watchdog is armed and the promise stands on the Node."
-    yield Metric("pp_hostd_protected", text, "gauge", [({}, int(why is None))])
+    yield gauge("pp_hostd_protected", text, int(why is None))
     reasons = [({"reason": each.value}, int(each is why)) for each in Unprotected]
     yield Metric("pp_hostd_unprotected_reason", "1 for the reason why it is not protected.", "gauge", reasons)
     timeout_seconds = settings.agent.self_timeout_seconds
     text = "T: without a proof for so long, the host stops feeding its watchdog."
-    yield Metric("pp_hostd_self_timeout_seconds", text, "gauge", [({}, timeout_seconds)])
+    yield gauge("pp_hostd_self_timeout_seconds", text, timeout_seconds)
     armed = commitments.watchdog
     kinds = [({"kind": each.value}, int(armed is not None and armed.kind is each)) for each in WatchdogKind]
     yield Metric("pp_hostd_watchdog_armed", "1 for the kind of watchdog that is armed.", "gauge", kinds)
     text = "W: the timeout of the watchdog that is armed, as its device reads it back."
-    granted = [] if armed is None else [({}, armed.timeout_seconds)]
-    yield Metric("pp_hostd_watchdog_timeout_seconds", text, "gauge", granted)
+    yield gauge("pp_hostd_watchdog_timeout_seconds", text, None if armed is None else armed.timeout_seconds)
 
 
 def reset_figures(endings: Iterable[Ending]) -> Iterator[Metric]:
@@ -176,5 +175,4 @@ def reset_figures(endings: Iterable[Ending]) -> Iterator[Metric]:
     yield Metric("pp_hostd_recorded_resets", text, "gauge", samples)
     moments = [moment for moment in (parse_moment(each.ended_wallclock) for each in found) if moment is not None]
     text = "When the last of them was decided, in seconds since 1970, if a record says so."
-    last = [({}, max(moments).timestamp())] if moments else []
-    yield Metric("pp_hostd_last_reset_timestamp_seconds", text, "gauge", last)
+    yield gauge("pp_hostd_last_reset_timestamp_seconds", text, max(moments).timestamp() if moments else None)

@@ -14,7 +14,7 @@ from pp_hostd.model.moment import render_moment
 from pp_hostd.model.record import render
 from pp_hostd.model.verdict import State, Verdict
 from pp_hostd.service.journal import Journal, Message, Priority
-from pp_hostd.service.metric import Metric
+from pp_hostd.service.metric import Metric, gauge
 from pp_hostd.service.metrics_server import Health
 from pp_hostd.service.notify import Notify
 
@@ -133,9 +133,9 @@ class VerdictReport:
             return
         states = [({"state": state.value}, int(state is verdict.state)) for state in State]
         yield Metric("pp_hostd_state", "1 for the state that the host is in.", "gauge", states)
-        age = [] if verdict.proof is None else [({}, round(self._clock() - verdict.proof.at, 3))]
+        age = None if verdict.proof is None else round(self._clock() - verdict.proof.at, 3)
         text = "How long ago the last proof began that the machine is not condemned."
-        yield Metric("pp_hostd_proof_age_seconds", text, "gauge", age)
+        yield gauge("pp_hostd_proof_age_seconds", text, age)
         yield Metric("pp_hostd_judgements_total", "Finished judgements.", "counter", [({}, self._judgements)])
         yield Metric("pp_hostd_feeds_total", "Judgements that fed the watchdog.", "counter", [({}, self._feeds)])
         dropped = [({"to": "journal"}, self._journal.dropped_in_all), ({"to": "systemd"}, self._notify.dropped)]

@@ -14,7 +14,7 @@ from pp_hostd.model.control import Maintenance
 from pp_hostd.model.keys import PROTECTED
 from pp_hostd.model.observed import Observed
 from pp_hostd.model.settings import Settings
-from pp_hostd.service.metric import Metric
+from pp_hostd.service.metric import Metric, gauge
 
 UNKNOWN = "Unknown"
 """The leader has not yet written the condition of that Node, or somebody else has written another one."""
@@ -30,7 +30,7 @@ def protection(observed: Observed) -> Iterator[Metric]:
             found[PROTECTED] += 1
         else:
             found[condition.reason if condition is not None and condition.reason in REASONS else UNKNOWN] += 1
-    yield Metric("pp_leader_protected_nodes", "Nodes whose host is protected.", "gauge", [({}, found[PROTECTED])])
+    yield gauge("pp_leader_protected_nodes", "Nodes whose host is protected.", found[PROTECTED])
     reasons = [({"reason": reason}, found[reason]) for reason in (*REASONS, UNKNOWN)]
     text = "Nodes whose host is not protected, by the reason of their condition."
     yield Metric("pp_leader_unprotected_nodes", text, "gauge", reasons)
@@ -50,7 +50,6 @@ def limits(
     }
     samples = [({"limit": each.value}, int(each in holding or others.get(each, False))) for each in Limit]
     yield Metric("pp_leader_limit", "1 while this limit keeps remediations from beginning.", "gauge", samples)
-    text = "Remediations that may begin in an hour."
-    yield Metric("pp_leader_resets_per_hour", text, "gauge", [({}, valves.allowance.most)])
-    text = "Remediations that may still begin now."
-    yield Metric("pp_leader_resets_left", text, "gauge", [({}, valves.allowance.left)])
+    allowance = valves.allowance
+    yield gauge("pp_leader_resets_per_hour", "Remediations that may begin in an hour.", allowance.most)
+    yield gauge("pp_leader_resets_left", "Remediations that may still begin now.", allowance.left)

@@ -22,7 +22,7 @@ from pp_hostd.model.observed import Observed
 from pp_hostd.model.promise import promise_in
 from pp_hostd.model.settings import Settings
 from pp_hostd.service.journal import Journal, Message, Priority
-from pp_hostd.service.metric import Durations, Metric
+from pp_hostd.service.metric import Durations, Metric, gauge
 
 TELL_AGAIN_SECONDS = 10.0
 _NOT_BEGUN = (Stage.HELD, Stage.OVER_BUDGET)
@@ -88,7 +88,7 @@ class ProgressEvents:
         in_stages = [({"stage": stage.value}, count[stage]) for stage in Stage]
         took = [({"stage": stage.value}, durations) for stage, durations in self._stages_took.items()]
         yield Metric("pp_leader_nodes", "Nodes that the leader works on, by stage.", "gauge", in_stages)
-        yield Metric("pp_leader_refused", "Nodes that are blocked and need an operator.", "gauge", [({}, refused)])
+        yield gauge("pp_leader_refused", "Nodes that are blocked and need an operator.", refused)
         text = "How long each stage of a remediation took that has ended in this term."
         yield Metric("pp_leader_stage_seconds", text, "histogram", took)
         text = "How long remediations took that have ended in this term, from the request to the end."

@@ -15,7 +15,7 @@ from pp_hostd.model.keys import enrolment
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.renewal import Life
 from pp_hostd.service.journal import Journal, Message, Priority
-from pp_hostd.service.metric import Metric
+from pp_hostd.service.metric import Metric, gauge
 
 LOOK_SECONDS = 60.0
 AGAIN_SECONDS = 86400.0
@@ -91,5 +91,5 @@ class ExpiryNotice:
 
     def metrics(self, name: str) -> Iterator[Metric]:
         certificate = self._client.certificate
-        ends = [] if certificate is None else [({}, certificate.ends.timestamp())]
-        yield Metric(name, "When the client certificate in use ends, in seconds since 1970.", "gauge", ends)
+        ends = None if certificate is None else certificate.ends.timestamp()
+        yield gauge(name, "When the client certificate in use ends, in seconds since 1970.", ends)

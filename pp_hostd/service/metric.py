@@ -45,6 +45,11 @@ class Metric(NamedTuple):
     samples: Sequence[tuple[Mapping[str, str], Value]]
 
 
+def gauge(name: str, text: str, value: float | None) -> Metric:
+    """A gauge without labels; it has no sample while there is no value."""
+    return Metric(name, text, "gauge", [] if value is None else [({}, value)])
+
+
 def build_info(name: str) -> Metric:
     return Metric(name, "1, labelled with the version of the program.", "gauge", [({"version": __version__}, 1)])
 

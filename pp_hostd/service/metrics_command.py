@@ -12,7 +12,7 @@ from pp_hostd import config
 from pp_hostd.errors import UserError
 from pp_hostd.files import write_whole
 from pp_hostd.model.settings import Agent, Leader, Settings
-from pp_hostd.service.metric import Metric, render
+from pp_hostd.service.metric import gauge, render
 from pp_hostd.service.output import complain, say
 
 EXIT_DOWN = 3
@@ -30,19 +30,19 @@ class _Down(Exception):
 def metrics(arguments: Namespace) -> int:
     """The command of the program `arguments.prog`."""
     settings, prog = config.load(arguments.config).settings, arguments.prog
-    up = Metric(f"{prog.replace('-', '_')}_up", f"Whether {prog} answered.", "gauge", [({}, 1)])
+    is_up = 1
     section, port = _port(settings, prog)
     try:
         figures = asyncio.run(_fetched(section.metrics_address, port))
     except _Down as down:
         complain(f"{prog}: the daemon does not answer on port {port} ({down}). See: systemctl status {prog}")
-        figures, up = "", up._replace(samples=[({}, 0)])
-    figures += render([up])
+        figures, is_up = "", 0
+    figures += render([gauge(f"{prog.replace('-', '_')}_up", f"Whether {prog} answered.", is_up)])
     if arguments.textfile is None:
         say(figures.rstrip("\n"))
     else:
         write_whole(os.path.join(arguments.textfile, f"{prog}.prom"), figures.encode(), durable=False, mode=0o644)
-    return EXIT_DOWN if up.samples[0][1] == 0 else 0
+    return 0 if is_up else EXIT_DOWN
 
 
 def _port(settings: Settings, prog: str) -> tuple[Section, int]:

@@ -273,4 +273,4 @@ async def test_answers_and_refusals_are_counted() -> None:
     assert samples["pp_hostd_peer_answers_total", "api-error"] == 0
     assert samples["pp_hostd_peer_refusals_total", "not-me"] == 1
     assert samples["pp_hostd_peer_connections_ended_total", "evicted"] == 0
-    assert samples["pp_hostd_peer_connections",] >= 0
+    assert ("pp_hostd_peer_connections",) in samples

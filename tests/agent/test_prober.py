@@ -83,6 +83,7 @@ def counted(prober: Prober) -> dict[str, float]:
         "".join(labels.values()) or metric.name: value
         for metric in prober.metrics()
         for labels, value in metric.samples
+        if isinstance(value, (int, float))
     }
 
 

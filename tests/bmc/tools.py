@@ -14,7 +14,7 @@ def install(packages: Mapping[str, str]) -> None:
     """Get those packages whose program is not there."""
     missing = sorted(package for program, package in packages.items() if shutil.which(program) is None)
     if missing:
-        print(f"BMCs: installing {' '.join(missing)} (root)", flush=True)
+        print(f"installing {' '.join(missing)} (root)", flush=True)
         apt = ["apt-get", "-qq", "-y", "-o", "DPkg::Lock::Timeout=300"]
         for command in ([*apt, "update"], [*apt, "install", "--no-install-recommends", *missing]):
             subprocess.run(command, check=True, timeout=INSTALL_SECONDS, stdout=subprocess.DEVNULL)

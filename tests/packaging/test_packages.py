@@ -45,6 +45,8 @@ def test_the_agent_s_package_holds_all_that_a_host_needs(rpms: Path) -> None:
         "/usr/bin/pp-hostd",
         "/usr/lib/systemd/system/pp-hostd.service",
         "/usr/lib/systemd/system/pp-hostd-gate.service",
+        "/usr/lib/systemd/system/pp-metrics@.service",
+        "/usr/lib/systemd/system/pp-metrics@.timer",
         "/usr/lib/systemd/system/sleep.target.d/50-pp-hostd.conf",
         "/usr/lib/systemd/system-preset/90-pp-hostd.preset",
         "/usr/lib/firewalld/services/pp-hostd.xml",
@@ -96,6 +98,8 @@ def test_the_leader_s_and_the_administrators_packages_require_the_agent_s(rpms: 
         "/usr/lib/systemd/system/pp-leader.service",
         "/usr/lib/systemd/system/pp-leader-fence.socket",
         "/usr/lib/systemd/system/pp-leader-fence@.service",
+        "/usr/share/pp-leader/prometheus/pp-hostd.rules.yml",
+        "/usr/share/pp-leader/prometheus/pp-hostd.dashboard.json",
     ):
         assert path in files
     needed = query(rpms / ADMIN.format(""), "--requires")
