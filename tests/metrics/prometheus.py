@@ -18,7 +18,7 @@ from tests.harness.eventually import HANGS_SECONDS, eventually
 CHECKOUT = Path(__file__).parents[2]
 RULES = CHECKOUT / "packaging/prometheus/pp-hostd.rules.yml"
 DASHBOARD = CHECKOUT / "packaging/prometheus/pp-hostd.dashboard.json"
-SCRAPE_SECONDS = 1
+SCRAPE_SECONDS = 2
 
 
 def promtool(*arguments: str, stdin: str = "") -> str:
