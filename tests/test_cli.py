@@ -95,6 +95,7 @@ OF_THE_LEADER = [
     ["status"],
     ["explain"],
     ["history"],
+    ["timeline"],
     ["condemn"],
     ["absolve"],
     ["confirm-dead"],
