@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import itertools
+import os
 import shutil
 import subprocess
 import sys
@@ -19,38 +20,47 @@ from typing import Callable
 
 from tests.demo.api import Api
 from tests.demo.expect import Untrue
+from tests.demo.live import HOSTS, Live
 from tests.demo.narrator import Form, Narrator, Role
-from tests.demo.story import HOSTS, Story
+from tests.demo.promises import Promise
+from tests.demo.story import REFUGE, VICTIM, Story
 from tests.demo.times import Times, Verdict, chosen_times, verdict_on
 from tests.harness.bed.cluster_bed import ClusterBed
 from tests.harness.embedded import EmbeddedCluster
 from tests.harness.stalls import Watch, Withheld
 
-NEXT = """\
-All of it happened. What to try next: `.venv/bin/pp-hostd check-config --config etc/pp-hostd.toml` prints the same story
-as a timeline for your settings (the demo's are much shorter), and `.venv/bin/pp-hostd --help` and
-`.venv/bin/pp-leader --help` what else a person can see and order; docs/design.md has the rules that you saw being kept,
-docs/agent.md how an agent lives; `make demo ARGS=--json` tells this to a program; `make test` does it to a real
-kube-apiserver, with much more trouble."""
+KEPT = """\
+Next: `make playground` gives you these hosts to break yourself; `make demo ARGS=-v` shows every message of agents and
+leaders; docs/design.md has the rules that you saw.
+All promises were kept."""
 FAULT = """\
-NOT all of it happened: {error}
+NOT all promises were kept: {error}
 The lines above tell how far it came. This machine is not the cause: these times bear a stall of {bearable:.1f} s, and
-it {withheld}. `make suite ARGS=tests/scenarios` looks for the cause."""
+it {withheld}. `make demo ARGS=-v` shows every message; `make suite ARGS=tests/scenarios` looks for the cause.
+The demo failed."""
 TOO_BUSY = """\
-NOT all of it happened: {error}
+NOT all promises were kept: {error}
 This machine is too busy for the demo, which began {runs} times. In the last run the machine
-{withheld}. Try again when it has less to do."""
-ENDS = {Verdict.HAPPENED: NEXT, Verdict.FAULT: FAULT, Verdict.TOO_BUSY: TOO_BUSY}
+{withheld}. Try again when it has less to do.
+The demo failed: this machine is too busy."""
+ENDS = {Verdict.HAPPENED: KEPT, Verdict.FAULT: FAULT, Verdict.TOO_BUSY: TOO_BUSY}
 MEASURED_SECONDS = 1.5
+
+
+INTRODUCTION = (
+    "pp-hostd: 5 hosts that really reset themselves (namespaces), and a Kubernetes API in memory. About a minute."
+)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make demo", description="Show the main job on the embedded API, live.")
-    parser.add_argument("--json", action="store_true", help="one JSON object per line")
-    form = Form.JSON if parser.parse_args().json else Form.COLOUR if sys.stdout.isatty() else Form.PLAIN
-    narrator = Narrator(form)
-    with contextlib.closing(Watch()) as watch:
-        narrator.scene(f"The demo measures for {MEASURED_SECONDS:g} s how long this machine stands still")
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--json", action="store_true", help="one JSON object per line")
+    forms.add_argument("-v", "--verbose", action="store_true", help="every message of agents, leaders and the cluster")
+    chosen = parser.parse_args()
+    narrator = Narrator(Form.JSON if chosen.json else Form.VERBOSE if chosen.verbose else Form.STORY)
+    with contextlib.closing(narrator), contextlib.closing(Watch()) as watch:
+        narrator.scene(INTRODUCTION)
         time.sleep(MEASURED_SECONDS)
         return 0 if tell(narrator, watch, error_of_run) is Verdict.HAPPENED else 1
 
@@ -75,22 +85,30 @@ def tell(narrator: Narrator, watch: Watch, error_of_run: Callable[[Narrator, Tim
 
 
 def say_times(narrator: Narrator, withheld: Withheld, times: Times, run: int) -> None:
-    line = f"This machine {withheld}: hosts reset after T = {times.self_timeout_seconds:g} s without proof."
-    measured = {"stall_seconds": withheld.stall_seconds, "share": withheld.share}
+    line = f"A host that neither the API nor another host confirms is dead within {times.dead_seconds:g} s."
+    measured = {"machine": str(withheld), "stall_seconds": withheld.stall_seconds, "share": withheld.share}
     narrator.say(Role.DEMO, "demo", line, run=run, measured=measured, times=times.settings)
 
 
 def error_of_run(narrator: Narrator, times: Times) -> str | None:
     """Returns None if all of it happened. A machine that stands still can make any call here fail."""
+    promises: list[Promise] = []
     try:
         expect_namespaces()
-        narrator.scene("An API of our own, and a network of hosts (a few seconds)")
         with contextlib.ExitStack() as stack:
             cluster = stack.enter_context(EmbeddedCluster.start())
             bed = stack.enter_context(ClusterBed.start(cluster, HOSTS, settings=times.settings))
-            Story(bed, stack.enter_context(contextlib.closing(Api(cluster))), narrator, times).tell()
+            api = stack.enter_context(contextlib.closing(Api(cluster)))
+            story = Story(Live(bed, api, VICTIM, REFUGE), narrator, times)
+            promises = story.promises
+            story.tell()
+    except BrokenPipeError:
+        raise
     except Exception as error:
-        return f"{type(error).__name__}: {error}"
+        return f"{type(error).__name__}: {error}" if not isinstance(error, Untrue) else str(error)
+    finally:
+        if promises:
+            narrator.promises(promises)
     return None
 
 
@@ -104,4 +122,7 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit("stopped; nothing is left behind")
+    except BrokenPipeError:  # whoever read has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

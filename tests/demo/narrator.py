@@ -1,27 +1,27 @@
-"""Tells a story line by line: in colour for a person, plain for a file, as JSON for a program."""
+"""Tells a story line by line: short for a person, with everything for who wants it, as JSON for a program."""
 
 from __future__ import annotations
 
 import enum
 import json
-import shutil
 import textwrap
 import time
+from collections.abc import Sequence
 
-MARGIN = 29
-"""Where the words begin, after time and name."""
+from tests.demo.board import BOLD, GREEN, RED, HostRow, Screen, coloured, table
+from tests.demo.promises import Promise, ledger
 
 
 class Form(enum.Enum):
-    """How lines look."""
+    """How much is told, and to whom."""
 
-    COLOUR = "colour"
-    PLAIN = "plain"
+    STORY = "story"
+    VERBOSE = "verbose"
     JSON = "json"
 
 
 class Role(enum.Enum):
-    """The role of a speaker; the value is its name in JSON."""
+    """The role of a speaker; the value is its name in JSON. Of these a short story shows the demo's own words alone."""
 
     AGENT = "agent"
     VICTIM = "victim"
@@ -30,40 +30,69 @@ class Role(enum.Enum):
     DEMO = "demo"
 
 
-COLOURS = {Role.AGENT: 36, Role.VICTIM: 31, Role.LEADER: 33, Role.CLUSTER: 32, Role.DEMO: 35}
+COLOURS = {Role.AGENT: "36", Role.VICTIM: "31", Role.LEADER: "33", Role.CLUSTER: "32", Role.DEMO: "35"}
+TIME, WHO = 7, 22
+"""The columns of the time, and in the long form of the speaker."""
 
 
 class Narrator:
     """Every line carries the time since the story began."""
 
     def __init__(self, form: Form) -> None:
-        self._form = form
+        self._form, self._screen = form, Screen()
         self._begun_at = now()
 
     def scene(self, title: str) -> None:
-        self._print(f"\n{self._in_colour(1, title)}", scene=title)
+        self._say(f"\n{self._in_colour(BOLD, title)}", scene=title)
 
     def say(self, role: Role, who: str, line: str, at: float | None = None, **fields: object) -> None:
         """`at` is when it happened, if not now; a program reads the further fields, too."""
         seconds = self.seconds(at)
-        words = textwrap.wrap(line, max(40, shutil.get_terminal_size((120, 0)).columns - MARGIN))
-        text = f"{seconds:5.1f} s  {self._in_colour(COLOURS[role], f'{who:<18}')}  " + f"\n{' ' * MARGIN}".join(words)
-        self._print(text, role=role.value, who=who, line=line, **{"seconds": seconds, **fields})
+        known = {"role": role.value, "who": who, "line": line, "seconds": seconds, **fields}
+        told = f"{who:<{WHO - 2}}  " if self._form is Form.VERBOSE else ""
+        margin = TIME + len(told)
+        words = textwrap.wrap(line, max(24, self._screen.width - margin), break_on_hyphens=False)
+        text = f"\n{' ' * margin}".join(words)
+        if role is Role.DEMO or self._form is not Form.STORY:
+            self._say(f"{seconds:5.1f}  {self._in_colour(COLOURS[role], told)}{text}", **known)
+
+    def hosts(self, rows: Sequence[HostRow]) -> None:
+        """The hosts as they are now: written again in place, or once at the end."""
+        if self._form is Form.STORY:
+            self._screen.show(["", *table(rows, self._screen.width, colour=self._screen.colour)])
+
+    def promises(self, promises: Sequence[Promise]) -> None:
+        """The table of promises and measurements."""
+        self._screen.keep()
+        if self._form is Form.JSON:
+            for each in promises:
+                known = {"promised": each.what, "bound": each.bound, "measured": each.measured, "kept": each.kept}
+                self._say("", **known)
+        else:
+            self._say("\n" + "\n".join(ledger(promises, colour=self._screen.colour)))
 
     def end(self, happened: bool, words: str) -> None:
-        """Whether all of it happened, and what is left to say."""
-        self._print(f"\n{words}", happened=happened, line=" ".join(words.split()))
+        """Whether all of it happened, and what is left to say; the last line is the outcome."""
+        self._screen.keep()
+        text = self._in_colour(GREEN if happened else RED, words)
+        self._say(f"\n{text}", happened=happened, line=" ".join(words.split()))
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        self._screen.keep()
 
     def seconds(self, at: float | None = None) -> float:
         """Since the story began."""
         return round((now() if at is None else at) - self._begun_at, 2)
 
-    def _in_colour(self, code: int, text: str) -> str:
-        return f"\033[{code}m{text}\033[0m" if self._form is Form.COLOUR else text
+    def _in_colour(self, code: str, text: str) -> str:
+        return coloured(text, code, colour=self._screen.colour)
 
-    def _print(self, text: str, **fields: object) -> None:
-        line = json.dumps({"seconds": self.seconds(), **fields}) if self._form is Form.JSON else text
-        print(line, flush=True)
+    def _say(self, text: str, **fields: object) -> None:
+        if self._form is Form.JSON:
+            self._screen.say(json.dumps({"seconds": self.seconds(), **fields}))
+        else:
+            self._screen.say(text)
 
 
 def now() -> float:

@@ -12,7 +12,16 @@ from tests.harness.bed.cluster_bed import SETTINGS
 MOST_RUNS = 5
 MOST_FOLD = 20.0
 """The leaders' Lease may last 120 s at most; with these times a run takes a quarter of an hour."""
-SHORTEST = {**SETTINGS, "leader.lease_seconds": 5.0, "leader.start_grace_seconds": 0.0}
+SHORTEST = {
+    **SETTINGS,
+    "peers.rounds": 3,
+    "agent.self_timeout_seconds": 9.0,
+    "leader.lease_seconds": 5.0,
+    "leader.margin_seconds": 1.0,
+    "leader.start_grace_seconds": 0.0,
+}
+MOVED_SECONDS = 60.0
+"""The README's minute from the cut until the pod runs elsewhere, which default settings keep, too."""
 BEARABLE_SECONDS = 0.75
 """With the shortest times a host outlives a stall of W - 1.5 s, since it feeds its watchdog at least every 1.5 s. Half
 of that is kept for processes that wait for each other, each of them late."""
@@ -37,6 +46,16 @@ class Times:
     @property
     def dead_seconds(self) -> float:
         return self.self_timeout_seconds + 2 * float(self.settings["watchdog.timeout_seconds"])
+
+    @property
+    def wait_seconds(self) -> float:
+        """So long the leader waits before it frees a node."""
+        return self.dead_seconds + float(self.settings["leader.margin_seconds"])
+
+    @property
+    def moved_seconds(self) -> float:
+        """So long after the cut the database runs elsewhere, at the latest."""
+        return MOVED_SECONDS * self.fold
 
     @property
     def bearable_seconds(self) -> float:
