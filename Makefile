@@ -11,7 +11,7 @@ test quick suite: export PYTHONDONTWRITEBYTECODE :=
 test quick suite: export PYTHONPYCACHEPREFIX := $(abspath $(VENV))/pycache
 
 .DEFAULT_GOAL := help
-.PHONY: help test quick suite suite-oldest lint demo bench scale fuzz model campaign docs controlplane rpm test-packages test-machines test-bmc test-fencing test-metrics test-cluster-api ignition clean demo-picture test-page
+.PHONY: help test quick suite suite-oldest lint demo bench scale fuzz model campaign docs controlplane rpm test-packages test-machines test-bmc test-fencing test-metrics test-cluster-api ignition clean demo-picture test-page playground
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ controlplane: $(STAMP) ## build etcd, kube-apiserver and so on into the cache (a
 
 demo: $(STAMP) ## show the main job on the embedded API, in a minute (more on a busy machine); ARGS=-v for every message, ARGS=--json
 	@$(BIN)/python -m tests.demo $(ARGS)
+
+playground: $(STAMP) ## the demo's cluster for you to break, with a KUBECONFIG: on a real control plane if one is built; ARGS=--embedded
+	@$(BIN)/python -m tests.demo.playground $(ARGS)
 
 demo-picture: $(STAMP) ## run the demo in a terminal, and draw its last screen as docs/images/demo.svg
 	@$(BIN)/python -m tests.demo.picture docs/images/demo.svg

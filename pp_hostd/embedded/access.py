@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pp_hostd.embedded.discovery import is_discovery
 from pp_hostd.embedded.kinds import Object, at
 from pp_hostd.embedded.status import StatusError, forbidden
 from pp_hostd.errors import UserError
@@ -134,7 +135,9 @@ class Access:
 
     def check_path(self, user: User, path: str) -> None:
         """The same for paths that are no resources."""
-        if "system:masters" not in user.groups and path not in _EVERYONE_READS:
+        if "system:masters" in user.groups or path in _EVERYONE_READS:
+            return
+        if user == ANONYMOUS or not is_discovery(path):
             raise StatusError(403, "Forbidden", f'forbidden: User "{user.name}" cannot get path "{path}"', {})
 
 

@@ -9,12 +9,14 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pp_hostd.embedded import access
 from pp_hostd.embedded.access import Access, Action, User
+from pp_hostd.embedded.discovery import discovered
 from pp_hostd.embedded.history import Subscription
 from pp_hostd.embedded.kinds import KINDS, Kind, Object
 from pp_hostd.embedded.lifecycle import DeleteOptions
 from pp_hostd.embedded.paging import Query
 from pp_hostd.embedded.status import Cause, StatusError, bad_request, invalid, method_not_allowed, no_such_path
 from pp_hostd.embedded.store import Store, merge_patch
+from pp_hostd.embedded.tables import table, wants_table
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.resources import NODES, PODS, Resource
 
@@ -22,6 +24,17 @@ Parameters = Mapping[str, str]
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+NO_APPLY = (
+    "the embedded API has no server-side apply, since it knows no owners of fields. "
+    "Use kubectl apply without --server-side; a real control plane (make controlplane) has all of Kubernetes"
+)
+NO_STRATEGY = (
+    "the embedded API takes no strategic merge-patch with lists or directives, since it has no schemas. "
+    "Use kubectl patch --type=merge, or kubectl replace"
+)
+NOT_SERVED = "the embedded API runs no containers, so it serves no {} of pods; it serves their status and eviction"
 EVICTION = "eviction"
 _POLICIES = (None, "Foreground", "Background", "Orphan")
 
@@ -136,6 +149,7 @@ def parse_path(path: str) -> Route | None:
     return None if any(more) else Route(group, version, plural, namespace, name, subresource)
 
 
+_OF_KUBELETS = {("pods", subresource) for subresource in ("log", "exec", "attach", "portforward", "proxy")}
 _VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _NO_PAGE = (404, "404 page not found\n")
 WATCH_SECONDS = 1800
@@ -195,6 +209,8 @@ class Api:
         self._access.check(user, action)
         kind = route.kind
         if kind is None:
+            if (route.plural, route.subresource) in _OF_KUBELETS:
+                raise StatusError(501, "NotImplemented", NOT_SERVED.format(route.subresource))
             if route.known_group:
                 raise no_such_path()
             return _text(*_NO_PAGE)
@@ -203,11 +219,21 @@ class Api:
             return self._evict(action, request)
         if action.verb in ("create", "update", "patch"):
             return self._write(kind, action, user, request, dry="dryRun" in parameters)
-        return self._read_or_delete(kind.resource, action, parameters, request.body, wake)
+        answer = self._read_or_delete(kind.resource, action, parameters, request.body, wake)
+        if (
+            isinstance(answer, Reply)
+            and action.verb in ("get", "list")
+            and wants_table(request.headers.get("accept", ""))
+        ):
+            return _json(200, table(kind.resource, json.loads(answer.body), self.store.wallclock()))
+        return answer
 
     def _page(self, user: User, path: str) -> Reply:
         self._access.check_path(user, path)
-        return _text(200, "ok") if path in ("/healthz", "/livez", "/readyz") else _text(*_NO_PAGE)
+        if path in ("/healthz", "/livez", "/readyz"):
+            return _text(200, "ok")
+        document = discovered(path.rstrip("/"))
+        return _text(*_NO_PAGE) if document is None else _json(200, document)
 
     def _read_or_delete(
         self, resource: Resource, action: Action, parameters: Parameters, body: bytes, wake: Callable[[], None]
@@ -233,8 +259,14 @@ class Api:
 
     def _write(self, kind: Kind, action: Action, user: User, request: Request, *, dry: bool) -> Reply:
         place = (kind.resource, action.namespace, action.name)
-        wanted = MERGE_PATCH if action.verb == "patch" else JSON
-        body = body_of(request.headers.get("content-type", ""), wanted, request.body)
+        wanted, content_type = MERGE_PATCH if action.verb == "patch" else JSON, request.headers.get("content-type", "")
+        if content_type.startswith(APPLY_PATCH):
+            raise StatusError(415, "UnsupportedMediaType", NO_APPLY)
+        if content_type.startswith(STRATEGIC_PATCH) and not kind.custom:
+            wanted = STRATEGIC_PATCH
+        body = body_of(content_type, wanted, request.body)
+        if wanted == STRATEGIC_PATCH and not _is_plain(body):
+            raise StatusError(415, "UnsupportedMediaType", NO_STRATEGY)
         if user.node and isinstance(body, dict):
             old = self.store.get(*place) if action.name and kind.resource == NODES else {}
             access.check_node_write(user.node, action, old, merge_patch(old, body) if action.verb == "patch" else body)
@@ -243,6 +275,13 @@ class Api:
         if action.verb == "patch":
             return _json(200, self.store.patch(*place, body, action.subresource, dry=dry))
         return _json(200, self.store.update(*place, body, action.subresource))
+
+
+def _is_plain(patch: Any) -> bool:
+    """Whether a strategic merge-patch means what a merge-patch means: it has no lists, and no directives."""
+    if isinstance(patch, dict):
+        return all(not key.startswith("$") and _is_plain(value) for key, value in patch.items())
+    return not isinstance(patch, list)
 
 
 def _json(status: int, body: Object) -> Reply:

@@ -97,6 +97,10 @@ class Store:
         head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version}
         return {**head, "metadata": metadata, "items": items}
 
+    def wallclock(self) -> float:
+        """The time by which objects are dated."""
+        return self._wallclock()
+
     def update(self, resource: Resource, namespace: str, name: str, obj: Object, subresource: str = "") -> Object:
         """Replace the object, or (subresource `status`) its status."""
         table = self._tables[resource]
