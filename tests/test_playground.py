@@ -13,12 +13,14 @@ import threading
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Callable, TypeVar
 
 import pytest
 
 from tests.harness.build import binaries
 from tests.harness.eventually import HANGS_SECONDS, eventually
 
+Found = TypeVar("Found")
 MARK = "PLAYGROUND_TEST"
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: mine, namespace: default}\ndata: {a: b}\n"
 
@@ -43,7 +45,7 @@ class Playground:
             assert self.process.stdout is not None
         self._in = self.process.stdin.fileno() if self.process.stdin else outer
         self._out = self.process.stdout.fileno() if self.process.stdout else outer
-        self.said = ""
+        self._said, self._from = "", 0
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
@@ -53,7 +55,12 @@ class Playground:
                 some = os.read(self._out, 65536)
                 if not some:
                     return
-                self.said += some.decode(errors="replace")
+                self._said += some.decode(errors="replace")
+
+    @property
+    def said(self) -> str:
+        """The output since it was forgotten last."""
+        return self._said[self._from :]
 
     def type(self, text: str) -> None:
         assert self._in is not None
@@ -61,8 +68,8 @@ class Playground:
 
     def until(self, pattern: str) -> re.Match[str]:
         """Wait until it says this, and forget all up to there."""
-        match = eventually(lambda: self._found(pattern), f"it says {pattern}", HANGS_SECONDS)
-        self.said = self.said[match.end() :]
+        match = self._await(lambda: self._found(pattern), f"it says {pattern}")
+        self._from += match.end()
         return match
 
     def _found(self, pattern: str) -> re.Match[str] | None:
@@ -75,12 +82,20 @@ class Playground:
         """Give an order again and again, until it shows this."""
 
         def shown() -> bool:
-            self.said = ""
+            self._from = len(self._said)
             self.type(f"{order}\nhelp\n")
             eventually(lambda: self._found("quit +end everything"), "it answers", HANGS_SECONDS)
             return re.search(pattern, self.said) is not None
 
-        eventually(shown, f"{order} shows {pattern}", HANGS_SECONDS)
+        self._await(shown, f"{order} shows {pattern}")
+
+    def _await(self, check: Callable[[], Found | None], what: str) -> Found:
+        try:
+            found = eventually(check, what, HANGS_SECONDS)
+            assert found is not None
+            return found
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}; it said: {self.said}") from None
 
     def processes(self) -> list[str]:
         """Those that it started, and it."""

@@ -42,7 +42,7 @@ class Live:
         self.cut_off: set[str] = set()
         self.resets = 0
         self._preferred = [home, refuge, *sorted(bed.hosts, reverse=True)]
-        self._homeless = True
+        self._homeless, self._housed = True, False
         self._reported_at: dict[str, float] = {}
 
     def begin(self) -> None:
@@ -162,10 +162,11 @@ class Live:
         self.api.patch(NODES.path(name=name, subresource="status"), {"metadata": version, "status": status})
 
     def _place(self) -> Host | None:
-        """Returns a host that is Ready and schedulable, as the scheduler does."""
-        for name in self._preferred:
+        """Returns a host that is Ready and schedulable, as the scheduler does; the first time it is the home alone."""
+        for name in self._preferred if self._housed else self._preferred[:1]:
             node = self.api.seen(NODES, name)
             if _ready(node) == "True" and node is not None and not node["spec"].get("unschedulable"):
+                self._housed = True
                 return self.hosts[name]
         return None
 
