@@ -46,7 +46,8 @@ class Playground:
         self._in = self.process.stdin.fileno() if self.process.stdin else outer
         self._out = self.process.stdout.fileno() if self.process.stdout else outer
         self._said, self._from = "", 0
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def _read(self) -> None:
         assert self._out is not None
@@ -73,8 +74,11 @@ class Playground:
         return match
 
     def _found(self, pattern: str) -> re.Match[str] | None:
+        ended = self.process.poll() is not None
+        if ended:
+            self._reader.join()
         match = re.search(pattern, self.said)
-        if match is None and self.process.poll() is not None:
+        if match is None and ended:
             raise AssertionError(f"it ended, and did not say {pattern}: {self.said}")
         return match
 
@@ -96,6 +100,13 @@ class Playground:
             return found
         except TimeoutError as error:
             raise TimeoutError(f"{error}; it said: {self.said}") from None
+
+    def close(self) -> None:
+        """Wait for its end, and close what it wrote to."""
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream is not None:
+                stream.close()
 
     def processes(self) -> list[str]:
         """Those that it started, and it."""
@@ -122,7 +133,7 @@ def playground(*arguments: str, **descriptors: int) -> Iterator[Playground]:
         eventually(lambda: not running.processes(), "no process is left")
     finally:
         running.process.kill()
-        running.process.wait()
+        running.close()
 
 
 def test_a_script_breaks_hosts_and_is_told_what_is_allowed() -> None:
@@ -144,8 +155,9 @@ def test_a_script_breaks_hosts_and_is_told_what_is_allowed() -> None:
         running.asks_until("hosts", r"worker-3 +ok +runs +healthy")
         running.type("cut worker-4\n")
         running.asks_until("hosts", r"worker-4 +cut off +held back")
-        running.type("mend worker-4\nlog worker-4\nquit\n")
-        running.until(r"the last boot ended because no peer confirms")
+        running.type("mend worker-4\n")
+        running.asks_until("log worker-4", r"the last boot ended because no peer confirms")
+        running.type("quit\n")
     assert running.process.returncode == 1, "orders were wrong"
 
 
@@ -180,7 +192,10 @@ def test_a_person_completes_words_and_leaves_with_the_end_of_input() -> None:
         running.until(r"worker-2 +cut off")
         running.type("watch\n")
         running.until(r"HOST")
-        running.type("\n\x04")
+        running.type("\n")
+        running.until("playground> ")
+        running.type("\x04")
+    os.close(outer)
     assert running.process.returncode == 0
 
 
