@@ -11,7 +11,7 @@ test quick suite: export PYTHONDONTWRITEBYTECODE :=
 test quick suite: export PYTHONPYCACHEPREFIX := $(abspath $(VENV))/pycache
 
 .DEFAULT_GOAL := help
-.PHONY: help test quick suite suite-oldest lint demo bench scale fuzz model campaign docs controlplane rpm test-packages test-machines test-bmc test-fencing test-metrics test-cluster-api ignition clean demo-picture test-page playground
+.PHONY: help test quick suite suite-oldest lint demo demo-picture playground bench scale fuzz model campaign docs controlplane rpm test-packages test-machines test-bmc test-fencing test-page test-metrics test-cluster-api ignition clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
