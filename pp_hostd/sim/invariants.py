@@ -221,7 +221,8 @@ class Invariants:
             raise Violation("progress", f"nobody requests {name}, and its Node is still tainted")
         if asked and not world.told.get(name):
             raise Violation("progress", f"remediation of {name} is requested, and nothing is done about it")
-        if not asked and not self._boots(host) and not host.runs_workloads and not world.agent_says(name):
+        misled = WRONG_PLUG in world.api.cluster.fenced and not host.powered  # by another node's method, perhaps
+        if not (asked or misled or self._boots(host) or host.runs_workloads or world.agent_says(name)):
             raise Violation("progress", f"{name} is well, and runs nothing")
 
     def _is_fenced(self, name: str) -> bool:
