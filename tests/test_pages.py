@@ -17,6 +17,8 @@ import yaml
 
 from pp_hostd.cli import PLUGIN, PROGRAMS, parser_of
 from pp_hostd.config import SETTINGS
+from pp_hostd.leader.node_memory import Stage
+from pp_hostd.leader.timeline import FINISHED
 from pp_hostd.manual import commands
 from pp_hostd.model import keys
 from pp_hostd.service.journal import Message
@@ -193,6 +195,21 @@ def test_the_reference_has_every_exit_code_that_the_help_tells() -> None:
         for path, command in commands(prog):
             for code in re.findall(r"[Ee]xit code (\d)", command.epilog or ""):
                 assert (path, code) in told
+
+
+def test_the_reference_has_the_reason_of_every_event() -> None:
+    page = (DOCS / "reference.md").read_text()
+    told = {span for row in rows(page, "| reason | about |")[1:] for span in spans(f"`{row[0]}`")}
+    stages = {"".join(word.capitalize() for word in stage.value.split()) for stage in Stage}
+    assert stages - told == set()
+    code = code_in_one_line()
+    written = set(re.findall(r'(?:Noticed\(.*?|Notice\(|_failed\(port, )"([A-Z]\w+)"', code))
+    assert len(written) > 7
+    assert written - told == set()
+    named = {value for value in told if not value.startswith("Fence")} - stages
+    assert {
+        value for value in named if f'"{value}"' not in code and value.lower() not in (FINISHED, "refused")
+    } == set()
 
 
 def test_the_reference_has_every_kind_of_line_in_the_journal() -> None:

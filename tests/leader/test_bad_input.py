@@ -193,7 +193,7 @@ async def test_a_backup_of_another_uid_gives_the_node_what_it_lacks_and_frees_no
         after = await leader.client.get(NODES, "worker-1")
         assert (uid_of(after), after["spec"]) == (uid_of(before), before["spec"])
         assert after["metadata"]["labels"]["rack"] == "4"
-        assert "completing the Node that came back" in [
+        assert "Node worker-1: completing the Node that came back" in [
             event["message"] for event in await leader.events(NODES, "worker-1")
         ]
         await leader.client.get(PODS, "workload", namespace="metal")

@@ -60,7 +60,7 @@ def test_a_request_is_made_and_taken_back_and_the_last_id_stays(any_desk: Desk, 
     assert "44 s after that" in condemned.prose
     assert target.condemnation() == Requested(6)
     [event] = [each for each in _events(target) if each["reason"] == "Requested"]
-    assert event["message"] == "eve requests its remediation: it smokes"
+    assert event["message"].endswith(": eve requests its remediation: it smokes")
     absolved = target.run("absolve")
     assert (absolved.code, absolved.complaint) == (0, "")
     assert "The leader undoes" in absolved.prose

@@ -41,7 +41,8 @@ async def test_an_event_names_its_machine_and_says_why(client: ApiClient, about:
         "name": "worker",
         "uid": about.uid,
     }
-    assert (event["reason"], event["message"], event["type"]) == ("Condemned", "it was requested", "Warning")
+    said = f"Machine {namespace}/worker: it was requested"
+    assert (event["reason"], event["message"], event["type"]) == ("Condemned", said, "Warning")
     assert (event["source"], event["count"]) == ({"component": "pp-leader"}, 1)
     assert event["firstTimestamp"] == event["lastTimestamp"] == "2026-03-01T12:00:00Z"
     assert events.lost == 0
@@ -61,13 +62,22 @@ async def test_the_same_event_once_more_counts_up_and_another_stands_beside_it(
     events = Events(client, lambda: next(times))
     for sentence in ("it was requested", "it was requested", "it was requested again"):
         await events.event(about, "Condemned", sentence, warning=True)
-    found = {each["message"]: each for each in await told_of(client, about.uid, namespace)}
+    subject = f"Machine {namespace}/worker: "
+    found = {each["message"].replace(subject, ""): each for each in await told_of(client, about.uid, namespace)}
     assert {message: each["count"] for message, each in found.items()} == {
         "it was requested": 2,
         "it was requested again": 1,
     }
     repeated = found["it was requested"]
     assert (repeated["firstTimestamp"], repeated["lastTimestamp"]) == ("2026-03-01T12:00:00Z", "2026-03-01T12:01:00Z")
+
+
+async def test_an_event_does_not_name_its_object_twice(client: ApiClient, unique: str) -> None:
+    await Events(client, lambda: SINCE).event(
+        replace(NODE, uid=unique), "Freed", f"Node {NODE.name} is free", warning=False
+    )
+    [event] = await told_of(client, unique, "default")
+    assert event["message"] == f"Node {NODE.name} is free"
 
 
 async def test_a_long_sentence_is_cut(client: ApiClient, about: About, namespace: str) -> None:
