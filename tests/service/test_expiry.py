@@ -56,7 +56,7 @@ def end_of(client: ApiClient) -> datetime:
 async def events(cluster: EmbeddedCluster, message: str) -> list[Json]:
     with closing(ApiClient(load(str(cluster.kubeconfig())), deadline_seconds=20)) as administrator:
         page = await administrator.list(EVENTS, namespace="default")
-    return [each for each in page.items if each["message"] == message]
+    return [each for each in page.items if each["message"].endswith(f": {message}")]
 
 
 async def test_a_certificate_that_ends_in_a_month_is_told_once_a_day_with_what_to_do(

@@ -8,10 +8,11 @@ from contextlib import closing
 
 import pytest
 
-from pp_hostd.kube.resources import BARE_METAL_HOSTS
+from pp_hostd.kube.resources import BARE_METAL_HOSTS, NODES
 from pp_hostd.leader.remedies.power_cycle.bare_metal_host import PowerRequest
 from pp_hostd.leader.remedies.power_cycle.table import TABLE, Action
 from pp_hostd.model.keys import EXTERNAL_REMEDIATION
+from pp_hostd.model.observed import CONTROL_PLANE_LABELS
 from tests.agent.objects import running, until, until_found
 from tests.leader.in_term import client_for, term
 from tests.leader.power.clusters import CLUSTERS, Clusters, Place
@@ -107,6 +108,8 @@ async def test_the_machine_of_a_host_that_stays_off_is_deleted_unless_nobody_wou
             await site.add("owned")
             for name, (how, _) in KEPT.items():
                 await site.add(name, **how)  # type: ignore[arg-type]
+            for name in ("control-2", "control-3"):  # so that a quorum is left without the first one
+                await leader.create(NODES, {"metadata": {"name": name, "labels": {CONTROL_PLANE_LABELS[0]: ""}}})
             for name in site.stuck:
                 await site.ask(name)
             await until(lambda: "-machine" in site.of("owned"), "the owned one is deleted")
