@@ -73,8 +73,8 @@ class Events:
 
 
 def event_about(about: About, reason: str, sentence: str, warning: bool, now: datetime, source: str = SOURCE) -> Json:
-    """Its name follows from what it says, so that a repetition finds it. Its message begins with its subject: people read
-    messages where nothing shows the object."""
+    """Its name follows from what it says, so that a repetition finds it. Its message begins with its subject, for those
+    who see messages alone."""
     subject = about.kind.describe(about.namespace, about.name)
     sentence = sentence if sentence.startswith(subject) else f"{subject}: {sentence}"
     said = "\n".join((about.uid, reason, sentence))
