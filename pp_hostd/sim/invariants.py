@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, NODES
@@ -17,7 +18,7 @@ from pp_hostd.model.node import Node, parse_node
 from pp_hostd.model.record import Unreadable
 from pp_hostd.sim.api import SERVERS, Json, as_it_is
 from pp_hostd.sim.attacks import LIED_ID
-from pp_hostd.sim.fence_invariants import FenceInvariants
+from pp_hostd.sim.fence_invariants import STUCK_SECONDS, FenceInvariants
 from pp_hostd.sim.fence_methods import WRONG_PLUG
 from pp_hostd.sim.health import STARTUP_SECONDS
 from pp_hostd.sim.host import LOOK_SECONDS, MAX_DRIFT, MOST_BOOT_SECONDS, Host
@@ -54,6 +55,7 @@ class Invariants:
         """The same of nodes that were freed, and when, if they have not started workloads since."""
         if world.operator is not None:
             world.operator.on_switched_off = self._switched_off
+        self._freed_at: dict[str, float] = {}
         self._of_fences = None
         if world.fences is not None and world.devices is not None:
             self._of_fences = FenceInvariants(world, world.fences, world.devices)
@@ -66,6 +68,7 @@ class Invariants:
             raise Violation("one leader", f"{identity} sends a write while {lease.holder} holds the Lease")
 
     def _freed(self, node: str, write: Freed) -> None:
+        self._freed_at[node] = self._world.time.now
         host = self._world.hosts.get(node)
         if host is not None and self._of_fences is not None and write is Freed.STORED:
             self._of_fences.stored_freed(node, host)
@@ -193,7 +196,7 @@ class Invariants:
         if WRONG_PLUG in world.api.cluster.fenced and not world.leading():
             return  # it may have switched off the host of the last leader
         if self._of_fences is not None:
-            self._of_fences.at_the_end(lambda name: _is_requested(world, name) or name in self._cycled)
+            self._of_fences.at_the_end(self._is_remediated)
         for name, host in world.hosts.items():
             self._host_at_the_end(name, host)
 
@@ -224,6 +227,11 @@ class Invariants:
         misled = WRONG_PLUG in world.api.cluster.fenced and not host.powered  # by another node's method, perhaps
         if not (asked or misled or self._boots(host) or host.runs_workloads or world.agent_says(name)):
             raise Violation("progress", f"{name} is well, and runs nothing")
+
+    def _is_remediated(self, name: str) -> bool:
+        """Whether somebody requests it, or it was freed a short while ago, and may not be back."""
+        just_freed = self._world.time.now < self._freed_at.get(name, -math.inf) + STUCK_SECONDS
+        return just_freed or name in self._cycled or _is_requested(self._world, name)
 
     def _is_fenced(self, name: str) -> bool:
         """Whether a NodeFence for it is not over. A person may have said that it is over while the host was off: that
