@@ -172,7 +172,7 @@ def test_kubectl_and_a_script_work_on_a_real_control_plane_until_it_is_interrupt
         running.until(r"configmap/mine serverside-applied")
         running.type("condemn worker-4\n")
         running.until("Requested")
-        running.asks_until("kubectl get events -A", r"node/worker-4 +nothing is left to do for worker-4")
+        running.asks_until("kubectl get events -A", r"node/worker-4 +Node worker-4: nothing is left to do")
         running.process.send_signal(signal.SIGINT)
         running.until("stopped; nothing is left behind")
     assert running.process.returncode == 1

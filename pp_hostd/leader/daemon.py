@@ -21,6 +21,7 @@ from pp_hostd.leader.election import Election
 from pp_hostd.leader.leader_term import LeaderTerm
 from pp_hostd.leader.page.live import Live
 from pp_hostd.leader.page.server import ADDRESS, LIMITS, PageServer, promise_of
+from pp_hostd.model.lease import host_of_holder
 from pp_hostd.model.settings import Settings
 from pp_hostd.peers.signing import keyring_of
 from pp_hostd.service.expiry import ExpiryNotice
@@ -188,7 +189,7 @@ class Daemon:
         yield build_info("pp_leader_build_info")
         acting = int(self._election.acting(clock()))
         yield Metric("pp_leader_acting", "1 while this one leads.", "gauge", [({}, acting)])
-        holder = self._election.holder.rpartition("_")[0]  # without what tells one process from the next
+        holder = host_of_holder(self._election.holder)
         text = "1, labelled with the host of the Lease's holder, as this one last saw it; none if nobody holds it."
         yield Metric("pp_leader_lease_holder_info", text, "gauge", [({"host": holder}, 1)] if holder else [])
         requests = "Requests made to the API."

@@ -1,7 +1,7 @@
 """The fleet as people want to see it: who leads, what happens now, the limits that hold, and every host.
 
 `pp-leader status` and the leader's page render this value. It is made of plain objects of the API and of the time, and
-holds only what the cluster knows: a host's last proof is known to its agent alone.
+holds only what the cluster knows: the age of a host's last proof is known to its agent alone.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from typing import Any
 from pp_hostd.frozen import frozen
 from pp_hostd.leader.leadership import Json, Leadership, leadership_of, maintenance_text, paused_text
 from pp_hostd.leader.node_memory import Stage
+from pp_hostd.model.agent_info import AgentInfo, parse_agent_info
 from pp_hostd.model.budget import Budget, parse_budget
 from pp_hostd.model.control import Control, Maintenance, parse_control
 from pp_hostd.model.keys import (
     AGENT,
+    AGENT_INFO,
     BUDGET,
     CONDEMNED,
     CONTROL,
@@ -72,7 +74,7 @@ class FleetHost:
     """One host, by its Node. `protected` is the condition that the leader keeps, None where there is none; `reason` and
     `message` are its words, and `protected_since_wallclock` is when it turned. `watchdog` and `gate` are empty, and the
     timeouts None, where the host has promised nothing. `present`: there is a Node. `away`: its workloads were freed,
-    and neither its agent nor its kubelet is back."""
+    and neither its agent nor its kubelet is back. `info` is None where none can be read."""
 
     name: str
     present: bool = True
@@ -92,6 +94,7 @@ class FleetHost:
     paused: bool = False
     roles: tuple[str, ...] = ()
     remediation: Remediation = Remediation.NONE
+    info: AgentInfo | None = None
 
     @property
     def rank(self) -> int:
@@ -126,6 +129,8 @@ class FleetHost:
             "paused": self.paused,
             "roles": list(self.roles),
             "remediation": self.remediation.value,
+            "version": None if self.info is None else self.info.version,
+            "certificate_ends": None if self.info is None else _rendered(self.info.certificate_ends_wallclock),
         }
 
 
@@ -250,6 +255,7 @@ def host_of(node: Json) -> FleetHost:
     conditions = {each.get("type"): each for each in status.get("conditions") or ()}
     condition = conditions.get(PROTECTED) or {}
     record = parse_agent_record(annotations[AGENT]) if AGENT in annotations else None
+    info = parse_agent_info(annotations.get(AGENT_INFO))
     promise = promise_in(record)
     closed_gate = record.gate.value if isinstance(record, GateClosed) else ""
     condemned = any(each.get("key") == CONDEMNED for each in spec.get("taints") or ())
@@ -273,6 +279,7 @@ def host_of(node: Json) -> FleetHost:
         paused=PAUSED_NODE in annotations,
         roles=tuple(sorted(label[len(ROLE) :] for label in labels if label.startswith(ROLE))),
         remediation=Remediation.RUNNING if condemned else requested,
+        info=info if isinstance(info, AgentInfo) else None,
     )
 
 

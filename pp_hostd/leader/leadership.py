@@ -13,7 +13,7 @@ from pp_hostd.frozen import frozen
 from pp_hostd.model.control import Grant, Maintenance, Pause
 from pp_hostd.model.keys import HISTORY, STATUS
 from pp_hostd.model.leader_status import CourseTold, LeaderStatus, Told, parse_history, parse_leader_status
-from pp_hostd.model.lease import Lease, parse_lease
+from pp_hostd.model.lease import Lease, host_of_holder, parse_lease
 from pp_hostd.model.moment import parse_moment, render_moment
 from pp_hostd.model.record import Unreadable
 
@@ -30,6 +30,11 @@ class Leadership:
     duration_seconds: float
     status: LeaderStatus | Unreadable | None
     history: tuple[Told, ...] | Unreadable | None
+
+    @property
+    def host(self) -> str:
+        """The host of the holder."""
+        return host_of_holder(self.holder)
 
     @property
     def leads(self) -> bool:
@@ -50,10 +55,10 @@ class Leadership:
         if not self.holder:
             return "nobody leads. See on the control-plane hosts: systemctl status pp-leader"
         if self.leads:
-            return f"{self.holder} leads"
+            return f"{self.host} leads"
         idle = "never" if self.idle_seconds is None else f"{self.idle_seconds:.0f} s ago"
         return (
-            f"nobody leads, it seems: {self.holder} holds the Lease for {self.duration_seconds:g} s at a time and has "
+            f"nobody leads, it seems: {self.host} holds the Lease for {self.duration_seconds:g} s at a time and has "
             f"renewed it {idle}, by the clock of this host. See there: systemctl status pp-leader"
         )
 

@@ -143,8 +143,7 @@ class ProgressEvents:
         now = self._clock()
         self._stages_took[followed.next_action.stage].observe(now - followed.since_at)
         self._took.observe(now - followed.began_at)
-        sentence = f"nothing is left to do for {followed.next_action.key}"
-        self._say(followed, FINISHED, sentence, observed)
+        self._say(followed, FINISHED, "nothing is left to do", observed)
 
     def _say(self, followed: _Followed, stage: str, sentence: str, observed: Observed) -> None:
         next_action = followed.next_action

@@ -35,6 +35,8 @@ DETACHED_HOST = "baremetalhost.metal3.io/detached"
 
 # On the Node.
 AGENT = PREFIX + "agent"
+AGENT_INFO = PREFIX + "agent-info"
+"""The agent's version and its certificate's end, for people: no rule rests on it."""
 SUSPECTS = PREFIX + "suspects"
 """The hosts that this Node's agent can't reach."""
 FREEING = PREFIX + "freeing"

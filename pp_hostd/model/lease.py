@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import math
+import re
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -21,6 +22,7 @@ GIVEN_UP_SECONDS = 1
 """The duration in a Lease that was given up, as Kubernetes' own leaders leave it too."""
 LONGEST_SECONDS = 120
 """No leader's term is longer (it is the most that leader.lease_seconds allows), whatever a Lease says."""
+_PROCESS = re.compile("_[0-9a-f]{16}$")
 _LARGEST_INT32 = 2**31 - 1
 
 
@@ -37,6 +39,11 @@ class Lease:
     def given_up(self) -> bool:
         """Its holder itself has stopped. One that a person took out leaves the duration behind, and may still act."""
         return not self.holder and self.duration_seconds == GIVEN_UP_SECONDS
+
+
+def host_of_holder(holder: str) -> str:
+    """The holder without what tells one process of its host from the next."""
+    return _PROCESS.sub("", holder)
 
 
 def parse_lease(api_object: object) -> Lease | Unreadable:

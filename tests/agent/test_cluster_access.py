@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
 
+from pp_hostd import __version__
 from pp_hostd.agent.rosters import Rosters
-from pp_hostd.agent.sense.cluster import ClusterAccess, refusal_of
+from pp_hostd.agent.sense.cluster import ANNOUNCE_AGAIN_SECONDS, ClusterAccess, refusal_of
 from pp_hostd.agent.senses import AgentSenses
 from pp_hostd.agent.witness import Unread, Witness
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.kubeconfig import load
 from pp_hostd.kube.resources import CONFIG_MAPS, NAMESPACES, NODES
+from pp_hostd.model.agent_info import AgentInfo, parse_agent_info
 from pp_hostd.model.control import Maintenance, parse_control
-from pp_hostd.model.keys import CONTROL, MAINTENANCE, NAMESPACE
+from pp_hostd.model.keys import AGENT_INFO, CONTROL, MAINTENANCE, NAMESPACE
+from pp_hostd.model.promise import Withdrawn
 from pp_hostd.model.settings import Settings
 from pp_hostd.peers.message import MachineReference
 from pp_hostd.service.journal import Journal
@@ -24,7 +28,7 @@ from tests.agent.objects import SINCE, until, until_found
 from tests.harness.cluster import token_of, write_kubeconfig
 from tests.harness.embedded import EmbeddedCluster
 from tests.harness.pki import CertificateAuthority
-from tests.kube.jumping_loop import StandingLoop
+from tests.kube.jumping_loop import JumpingLoop, StandingLoop
 
 NODE = "worker-1"
 SILENT = Journal(stderr=-1)
@@ -124,3 +128,55 @@ def test_an_order_for_all_hosts_that_is_longer_than_a_day_is_refused() -> None:
     assert (refusal_of(None), refusal_of(day)) == ("", "")
     assert "the maintenance by eve is not obeyed, since it is longer than 24 h" in refusal_of(longer)
     assert "it is not obeyed" in refusal_of(parse_control({MAINTENANCE: "garbage"}).maintenance)
+
+
+async def test_the_version_is_told_on_the_node_after_each_record_that_is_stored() -> None:
+    with EmbeddedCluster.start() as cluster:
+        kubeconfig = str(cluster.kubeconfig())
+        client = ApiClient(load(kubeconfig), deadline_seconds=5)
+        cluster_access = access(kubeconfig)
+
+        async def told() -> bool:
+            found = (await client.get(NODES, NODE))["metadata"].get("annotations") or {}
+            ends = None if client.certificate is None else client.certificate.ends
+            return parse_agent_info(found.get(AGENT_INFO)) == AgentInfo(__version__, ends)
+
+        for _ in range(2):
+            await client.create(NODES, {"metadata": {"name": NODE}})
+            look = await cluster_access.look()
+            assert look.node is not None
+            await cluster_access.store(Withdrawn("boot-1"), look.node)
+            await until_found(told, "the version is on the Node")
+            await client.delete(NODES, NODE)
+        await cluster_access.close()
+        client.close()
+
+
+def test_a_version_that_can_t_be_told_is_a_trouble_until_it_is_told() -> None:
+    loop = JumpingLoop()
+
+    async def story() -> None:
+        with EmbeddedCluster.start() as cluster:
+            kubeconfig = str(cluster.kubeconfig())
+            client = ApiClient(load(kubeconfig), deadline_seconds=5)
+            cluster_access = access(kubeconfig)
+            cluster_access.connect()
+
+            def told() -> bool:
+                return any("its version could not be written to its Node" in each for each in cluster_access.troubles())
+
+            async def tries(untold: bool) -> None:
+                await asyncio.sleep(0)  # so that it waits already
+                loop.jumped_seconds += ANNOUNCE_AGAIN_SECONDS
+                await until(lambda: told() == untold, f"it is told: {untold}")
+
+            await tries(True)
+            await client.create(NODES, {"metadata": {"name": NODE}})
+            await tries(False)
+            await cluster_access.close()
+            client.close()
+
+    try:
+        loop.run_until_complete(story())
+    finally:
+        loop.close()

@@ -6,7 +6,7 @@ from typing import Callable
 
 import pytest
 
-from pp_hostd.agent.sense.api import post_suspicion, read_node, store
+from pp_hostd.agent.sense.api import post_annotation, read_node, store
 from pp_hostd.kube.client import ApiClient, Json
 from pp_hostd.kube.resources import NODES
 from pp_hostd.model.keys import AGENT, SUSPECTS
@@ -18,6 +18,10 @@ from tests.contract.objects import annotate, sample, version_of
 
 ClientOf = Callable[[str], ApiClient]
 A, B = Suspicion(("a",)), Suspicion(("a", "b"))
+
+
+async def post_suspicion(api: ApiClient, name: str, wanted: Suspicion | None) -> str:
+    return await post_annotation(api, name, SUSPECTS, None if wanted is None else wanted.render())
 
 
 def on_node(node: Json) -> dict[str, str]:

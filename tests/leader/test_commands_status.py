@@ -22,7 +22,8 @@ __all__ = ["desk"]
 
 WAITING = CourseTold("worker-1", "metal/m-1", "waiting", "half of 4 nodes know", False, WHEN, None)
 REFUSED = CourseTold("worker-2", "metal/m-2", "held back", "its agent has promised nothing", True, WHEN, None)
-STATUS = LeaderStatus("control-1", WHEN, "enforce", 4, 7, "the API is slow", (WAITING, REFUSED), None, 3, 2)
+HOLDER = "control-1_0123456789abcdef"
+STATUS = LeaderStatus(HOLDER, WHEN, "enforce", 4, 7, "the API is slow", (WAITING, REFUSED), None, 3, 2)
 
 
 def now() -> datetime:
@@ -37,7 +38,7 @@ def _fresh(desk: Desk) -> None:
         desk.remove(CONFIG_MAPS, name)
 
 
-def hold_lease(desk: Desk, holder: str = "control-1", ago_seconds: float = 0) -> None:
+def hold_lease(desk: Desk, holder: str = HOLDER, ago_seconds: float = 0) -> None:
     renewed = now() - timedelta(seconds=ago_seconds)
     desk.put(LEASES, {"metadata": {"name": LEASE}, "spec": renewed_spec(holder, 15, renewed)})
 
@@ -81,7 +82,7 @@ def test_with_nothing_to_do_it_says_so(desk: Desk) -> None:
     assert "trouble" not in said.output
 
 
-@pytest.mark.parametrize(("holder", "ago_seconds"), [("", 0), ("control-1", 16)])
+@pytest.mark.parametrize(("holder", "ago_seconds"), [("", 0), (HOLDER, 16)])
 def test_without_a_leader_it_shows_what_was_said_last(desk: Desk, holder: str, ago_seconds: float) -> None:
     hold_lease(desk, holder, ago_seconds)
     say(desk, STATUS)
@@ -112,7 +113,7 @@ def test_json_tells_the_same(desk: Desk) -> None:
     say(desk, STATUS)
     said = desk.run("status", "--json")
     answer = json.loads(said.output)
-    assert (said.code, answer["leads"], answer["holder"], answer["paused"]) == (0, True, "control-1", None)
+    assert (said.code, answer["leads"], answer["holder"], answer["paused"]) == (0, True, HOLDER, None)
     assert answer["renewed_seconds_ago"] < 15
     assert [next_action["node"] for next_action in answer["status"]["courses"]] == ["worker-1", "worker-2"]
 

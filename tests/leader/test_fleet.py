@@ -21,9 +21,10 @@ from pp_hostd.leader.fleet import (
     host_of,
 )
 from pp_hostd.leader.node_memory import Stage
+from pp_hostd.model.agent_info import AgentInfo
 from pp_hostd.model.budget import Beginning, Budget
 from pp_hostd.model.control import Maintenance, Pause
-from pp_hostd.model.keys import AGENT, CONDEMNED, EXTERNAL_REMEDIATION, FREED, PAUSED_NODE, PROTECTED
+from pp_hostd.model.keys import AGENT, AGENT_INFO, CONDEMNED, EXTERNAL_REMEDIATION, FREED, PAUSED_NODE, PROTECTED
 from pp_hostd.model.leader_status import CourseTold, LeaderStatus
 from pp_hostd.model.lease import renewed_spec
 from pp_hostd.model.promise import Armed, Committed, GateClosed, GateKind, WatchdogKind, Withdrawn
@@ -70,6 +71,21 @@ def test_hosts_stand_in_the_order_in_which_people_count() -> None:
     assert shown.not_enrolled == ("x",)
     assert as_people_count("a10b2") < as_people_count("a10b10")
     assert as_people_count("9" * 4000) == as_people_count("9" * 4000)
+
+
+@pytest.mark.parametrize(
+    ("text", "info"),
+    [
+        (AgentInfo("1.2.3", AT).render(), AgentInfo("1.2.3", AT)),
+        (AgentInfo("1.2.3").render(), AgentInfo("1.2.3")),
+        ("garbage", None),
+    ],
+)
+def test_a_host_shows_the_version_of_its_agent_if_that_can_be_read(text: str, info: AgentInfo | None) -> None:
+    host = host_of(node("w-1", annotations={AGENT_INFO: text}))
+    assert host.info == info
+    assert host.as_json()["version"] == (info and info.version)
+    assert host_of(node("w-1")).info is None
 
 
 def test_a_well_host_shows_what_protects_it() -> None:

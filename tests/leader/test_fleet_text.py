@@ -11,7 +11,8 @@ import pytest
 from pp_hostd.leader.commands.fleet_text import MOST_UNWELL, MOST_WELL, fleet_text
 from pp_hostd.leader.fleet import Fleet
 from pp_hostd.leader.node_memory import Stage
-from pp_hostd.model.keys import FREED
+from pp_hostd.model.agent_info import AgentInfo
+from pp_hostd.model.keys import AGENT_INFO, FREED
 from pp_hostd.model.leader_status import CourseTold
 from pp_hostd.service.screen import Cell, Colour, Screen
 from tests.leader.test_fleet import AT, course, fleet, leader, node
@@ -60,6 +61,16 @@ def test_where_all_are_unwell_the_list_ends_somewhere_and_says_so() -> None:
 )
 def test_the_present_work_has_a_bar_or_says_what_it_waits_for(told: CourseTold, shown: str) -> None:
     assert shown in fleet_text(of(3, 0, told), PLAIN, wide=False)
+
+
+def test_mixed_versions_are_counted_and_wide_shows_each_with_the_end_of_its_certificate() -> None:
+    infos = AgentInfo("1.1.0", AT), AgentInfo("1.0.0"), AgentInfo("1.1.0")
+    nodes = [node(f"w-{at}", annotations={AGENT_INFO: info.render()}) for at, info in enumerate(infos, 1)]
+    shown = fleet(*nodes, node("w-4"), enrolled="w-1 w-2 w-3 w-4")
+    assert re.search(r"^agents +2 of version 1.1.0, 1 of version 1.0.0$", fleet_text(shown, PLAIN, wide=False), re.M)
+    wide = fleet_text(shown, Screen(200), wide=True)
+    assert re.search(r"^w-1 .* hold  1.1.0    2026-03-01T12:00:00Z$", wide, re.M), wide
+    assert re.search(r"^w-4 .* hold  -        -$", wide, re.M), wide
 
 
 def test_who_blocks_comes_before_who_waits() -> None:

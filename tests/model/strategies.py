@@ -8,6 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from pp_hostd.model.agent_info import AgentInfo
 from pp_hostd.model.answer import Answer, Health
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.budget import Beginning, Budget
@@ -71,6 +72,7 @@ maintenances = st.builds(Maintenance, prose, moments, prose, moments)
 grants = st.builds(Grant, prose, moments, st.integers(1, MOST_GRANTED))
 beginnings = st.builds(Beginning, names, st.integers(0, 2**33))
 budgets = st.lists(beginnings, max_size=5).map(lambda listed: Budget(tuple(listed)))
+agent_infos = st.builds(AgentInfo, words, st.none() | moments)
 suspicions = st.sets(names, min_size=1, max_size=MAX_SUSPECTS).map(lambda drawn: Suspicion(tuple(sorted(drawn))))
 
 scalars = st.one_of(

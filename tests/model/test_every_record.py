@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pp_hostd.model.agent_info import parse_agent_info
 from pp_hostd.model.answer import parse_answer
 from pp_hostd.model.backup import parse_backup
 from pp_hostd.model.budget import parse_budget
@@ -21,6 +22,7 @@ from tests.model import strategies as draw
 
 RECORDS: dict[str, tuple[Callable[[object], Any], st.SearchStrategy[Any]]] = {
     "agent": (parse_agent_record, draw.agent_records),
+    "agent info": (parse_agent_info, draw.agent_infos),
     "answer": (parse_answer, draw.answers),
     "backup": (parse_backup, draw.backups),
     "roster": (parse_roster, draw.rosters()),

@@ -16,13 +16,12 @@ from pp_hostd.kube.resources import CONFIG_MAPS, MACHINES, NODES, Resource
 from pp_hostd.kube.served import ServedVersion
 from pp_hostd.model.boot_commitments import Look, StoreEnded
 from pp_hostd.model.evidence import Read
-from pp_hostd.model.keys import AGENT, NAMESPACE, SUSPECTS, backup_name
+from pp_hostd.model.keys import AGENT, NAMESPACE, backup_name
 from pp_hostd.model.machine import Machine, machine_of_node, parse_machine
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.model.promise import AgentRecord
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.step import Written
-from pp_hostd.model.suspicion import Suspicion
 from pp_hostd.peers.message import MachineReference
 
 Clock = Callable[[], float]
@@ -201,22 +200,21 @@ def _patch(node: Node, record: AgentRecord) -> Json:
     return {"metadata": {**condition, "annotations": {AGENT: record.render()}}}
 
 
-async def post_suspicion(api: Api, name: str, wanted: Suspicion | None) -> str:
-    """Has this suspicion stand on the Node, or none. Writes only if another one stands there. Returns why it failed;
-    empty if it did not.
+async def post_annotation(api: Api, name: str, key: str, value: str | None) -> str:
+    """Has this value stand on the Node under that key, or none. Writes only if another one stands there. Returns why it
+    failed; empty if it did not.
 
     The write is conditional on the uid alone: this agent is the annotation's only writer.
     """
-    value = None if wanted is None else wanted.render()
     try:
         found = await api.get(NODES, name)
         node = parse_node(found)
         if isinstance(node, Unreadable):
             return f"reading Node {name}: {node}"
-        if (found["metadata"].get("annotations") or {}).get(SUSPECTS) != value:
-            await api.patch(NODES, name, {"metadata": {"uid": node.uid, "annotations": {SUSPECTS: value}}})
+        if (found["metadata"].get("annotations") or {}).get(key) != value:
+            await api.patch(NODES, name, {"metadata": {"uid": node.uid, "annotations": {key: value}}})
     except ApiError as error:
-        return "" if is_missing(error) and wanted is None else error.sentence
+        return "" if is_missing(error) and value is None else error.sentence
     return ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -10,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Callable
 
+from pp_hostd import __version__
 from pp_hostd.agent.act.aside import aside
 from pp_hostd.agent.rosters import Rosters
 from pp_hostd.agent.sense.api import (
@@ -17,7 +19,7 @@ from pp_hostd.agent.sense.api import (
     MachineReader,
     OwnMachine,
     commit,
-    post_suspicion,
+    post_annotation,
     read_node,
     store,
 )
@@ -30,11 +32,12 @@ from pp_hostd.kube.kubeconfig import Kubeconfig, load, load_aside
 from pp_hostd.kube.outcome import ApiError, Outcome, is_missing
 from pp_hostd.kube.renewing import RENEWED, Following, Renewing
 from pp_hostd.kube.resources import CONFIG_MAPS
+from pp_hostd.model.agent_info import AgentInfo
 from pp_hostd.model.boot_commitments import Look, StoreEnded
 from pp_hostd.model.control import LONGEST_CLUSTER_MAINTENANCE_SECONDS, Maintenance, parse_control
 from pp_hostd.model.endpoint import parse_endpoint
 from pp_hostd.model.evidence import Read
-from pp_hostd.model.keys import CONTROL, NAMESPACE
+from pp_hostd.model.keys import AGENT_INFO, CONTROL, NAMESPACE, SUSPECTS
 from pp_hostd.model.node import Node
 from pp_hostd.model.promise import AgentRecord, Committed
 from pp_hostd.model.record import Unreadable
@@ -48,6 +51,9 @@ from pp_hostd.service.journal import Journal, Message, Priority
 from pp_hostd.service.metric import Metric
 
 ORDERS_SECONDS = 30.0
+ANNOUNCE_SECONDS = 300.0
+ANNOUNCE_AGAIN_SECONDS = 60.0
+"""After a failure."""
 NO_CREDENTIAL = "no credential"
 OUTCOMES = (*(each.value for each in Outcome), OF_ANOTHER_NODE, NO_CREDENTIAL)
 """The ways in which a read can fail, as the figures name them."""
@@ -68,15 +74,16 @@ class ClusterAccess:
         journal: Journal,
     ) -> None:
         """A renewed certificate is kept in `var_directory`."""
-        self.trouble, self._order_trouble = "", ""
+        self.trouble, self._order_trouble, self._announce_trouble = "", "", ""
         self.client: ApiClient | None = None
         self._settings, self._node, self._senses, self._clock = settings, node, senses, clock
         self._keep_rosters, self._promised_versions = keep_rosters, promised_versions
         self._var_directory, self._journal = var_directory, journal
         self._expiry: ExpiryNotice | None = None
-        self._reading = asyncio.Event()
+        self._reading, self._stored = asyncio.Event(), asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._failed_reads: Counter[str] = Counter()
+        self._is_committing = False
 
     def connect(self) -> None:
         """Read the credentials, and begin to watch. Tried again by every call for as long as it fails."""
@@ -99,7 +106,8 @@ class ClusterAccess:
         self._expiry = ExpiryNotice(client, self._node, "pp-hostd", self._journal)
         followed = self._condemned.run(client), self._roster.run(client), self._follow_orders(client)
         credentials = self._follow_kubeconfig(), self._renewing.run(), self._expiry.run()
-        self._tasks = [asyncio.create_task(each) for each in (*followed, *credentials)]
+        info = [self._announce(client)] if self._settings.agent.mode == "enforce" else []
+        self._tasks = [asyncio.create_task(each) for each in (*followed, *credentials, *info)]
 
     async def _load_again(self) -> Kubeconfig:
         return self._completed(await load_aside(self._settings.api.kubeconfig))
@@ -123,7 +131,13 @@ class ClusterAccess:
             return [self.trouble]
         expiry = "" if self._expiry is None else self._expiry.sentence
         credentials = self.client.trouble, self._following.trouble, self._renewing.trouble, expiry
-        found = (*credentials, self._condemned.trouble, self._roster.trouble, self._order_trouble)
+        found = (
+            *credentials,
+            self._condemned.trouble,
+            self._roster.trouble,
+            self._order_trouble,
+            self._announce_trouble,
+        )
         return [sentence for sentence in found if sentence]
 
     @property
@@ -170,16 +184,22 @@ class ClusterAccess:
         client = self._connected()
         if client is None:
             return StoreEnded(record, node.resource_version, Written.NOT_DONE, self._clock(), sentence=self.trouble)
-        return await store(client, node, record, self._clock)
+        ended = await store(client, node, record, self._clock)
+        if ended.written is Written.DONE:
+            self._stored.set()
+        return ended
 
     async def post_suspicion(self, wanted: Suspicion | None) -> str:
         """Has this suspicion stand on the host's Node, or none. Returns why that failed; empty if it did not."""
         client = self._connected()
-        return self.trouble if client is None else await post_suspicion(client, self._node, wanted)
+        if client is None:
+            return self.trouble
+        return await post_annotation(client, self._node, SUSPECTS, None if wanted is None else wanted.render())
 
     async def commit(self, record: Committed) -> None:
         """Rule 7's record, if there is time for it."""
         client = self._connected()
+        self._is_committing = True
         if client is not None:
             await commit(client, self._node, record, self._clock)
 
@@ -212,6 +232,21 @@ class ClusterAccess:
         order = parse_control(found.get("data")).maintenance
         self._order_trouble = refusal_of(order)
         return order if isinstance(order, Maintenance) and not self._order_trouble else None
+
+    async def _announce(self, client: ApiClient) -> None:
+        """Tells people the agent's version and its certificate's end, on its Node. Looks after each record that it has
+        stored there, since the Node may be a new one, and now and then."""
+        seconds = ANNOUNCE_AGAIN_SECONDS
+        while True:
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._stored.wait(), seconds)
+            self._stored.clear()
+            if self._is_committing:  # that write relies on the version of the Node that was read
+                return
+            info = AgentInfo(__version__, None if client.certificate is None else client.certificate.ends)
+            failure = await post_annotation(client, self._node, AGENT_INFO, info.render())
+            self._announce_trouble = failure and f"its version could not be written to its Node: {failure}"
+            seconds = ANNOUNCE_AGAIN_SECONDS if failure else ANNOUNCE_SECONDS
 
     def _keep_roster(self, roster: Roster) -> None:
         rosters = self._senses.current_rosters.with_newest(roster, self._promised_versions())

@@ -1,4 +1,4 @@
-"""Admission policies: of all that pp-hostd relies on, a node's credential changes its own promise and suspects alone.
+"""Admission policies: of all that pp-hostd relies on, a node's credential changes its own annotations alone.
 
 They concern the credentials of nodes and leaders alone, so that no failure of theirs can stop anybody else's write.
 They do not count on the NodeRestriction plug-in, and they hold whatever else RBAC may grant a node.
@@ -18,7 +18,16 @@ from pp_hostd.kube.resources import (
     Resource,
 )
 from pp_hostd.model import keys
-from pp_hostd.model.keys import AGENT, CONDEMNED, EXTERNAL_REMEDIATION, NAMESPACE, OUT_OF_SERVICE, PREFIX, SUSPECTS
+from pp_hostd.model.keys import (
+    AGENT,
+    AGENT_INFO,
+    CONDEMNED,
+    EXTERNAL_REMEDIATION,
+    NAMESPACE,
+    OUT_OF_SERVICE,
+    PREFIX,
+    SUSPECTS,
+)
 from pp_hostd.model.renewal import LEADERS_REQUESTS, SIGNER, USAGES, requests_of
 
 ADMISSION = "admissionregistration.k8s.io"
@@ -35,7 +44,8 @@ MACHINE_ANNOTATIONS = (
     "cluster.x-k8s.io/cluster-namespace",
 )
 """By which a Node names its machine; controllers write them, never a kubelet."""
-OWN = f"{AGENT} and {SUSPECTS}"
+OWN = (AGENT, AGENT_INFO, SUSPECTS)
+"""The annotations that an agent writes, on its own Node alone."""
 _OF_OUR_NAMESPACE = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": NAMESPACE}}}
 
 
@@ -111,7 +121,7 @@ def _has_our_usages(request: str) -> str:
 
 
 def _nodes() -> Json:
-    """Returns the policy for Nodes: of all that pp-hostd has there, a node changes only the promise and the suspects on
+    """Returns the policy for Nodes: of all that pp-hostd has there, a node changes only what its agent writes on
     its own Node.
 
     That holds through nodes/status too, and for a new Node, which had nothing of it before. A node deletes no Node: the
@@ -126,7 +136,9 @@ def _nodes() -> Json:
         ],
         "validations": [
             _refused_unless("request.operation != 'DELETE'", "the credential of a node deletes no Node"),
-            _refused_unless(kept, f"of what pp-hostd relies on at Nodes, a node changes only {OWN} of its own"),
+            _refused_unless(
+                kept, f"of what pp-hostd relies on at Nodes, a node changes only {', '.join(OWN)} of its own"
+            ),
         ],
     }
 
@@ -137,7 +149,7 @@ def _marks(node: str) -> str:
     An owner that does not exist has the Node deleted by the garbage collector, a finalizer keeps the leader from doing
     so, and a Node that names another machine than its own is none that the leader works on.
     """
-    agents = f"(key in {[AGENT, SUSPECTS]} && variables.own)"
+    agents = f"(key in {[*OWN]} && variables.own)"
     guarded = f"(({_is_ours('key')} && !{agents}) || key in {list(MACHINE_ANNOTATIONS)})"
     freeing = f"({_is_ours('taint.key')} || taint.key == '{OUT_OF_SERVICE}')"
     taints = f"{node}.?spec.?taints.orValue([])"

@@ -126,11 +126,11 @@ def _leader(host: Host, leadership: Leadership, at: datetime) -> list[str]:
     if not leadership.leads:
         return [] if next_action is None else [f"The last leader said about it: {next_action.sentence}."]
     if next_action is None:
-        return [f"{leadership.holder} leads, and does nothing about it."]
+        return [f"{leadership.host} leads, and does nothing about it."]
     due = due_text(next_action, at)
     since = render_moment(next_action.since_wallclock)
     return [
-        f"{leadership.holder} leads. Since {since} ({next_action.stage}): {next_action.sentence}{due and f' ({due})'}."
+        f"{leadership.host} leads. Since {since} ({next_action.stage}): {next_action.sentence}{due and f' ({due})'}."
     ]
 
 

@@ -158,9 +158,9 @@ def _waits(fence: NodeFence, leadership: Leadership) -> str:
         return f"Nothing is done about it: {leadership.sentence()}."
     course = leadership.course(fence.node)
     if course is None:
-        return f"{leadership.holder} leads, and has said nothing about it yet."
+        return f"{leadership.host} leads, and has said nothing about it yet."
     due = due_text(course, now())
-    return f"{leadership.holder} leads: {course.sentence}{due and f' ({due})'}."
+    return f"{leadership.host} leads: {course.sentence}{due and f' ({due})'}."
 
 
 def _find(administrator: Administrator, node: str) -> NodeFence | Unreadable | None:

@@ -9,6 +9,7 @@ from datetime import datetime
 from pp_hostd.leader.fleet import WAITING_STAGES, WELL, Fleet, FleetHost, Limit, Ongoing, Remediation
 from pp_hostd.leader.leadership import due_text, grant_text
 from pp_hostd.model.leader_status import LeaderStatus
+from pp_hostd.model.lease import host_of_holder
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.record import Unreadable
 from pp_hostd.service.screen import Cell, Colour, Row, Screen
@@ -22,7 +23,8 @@ MOST_UNWELL = 50
 MOST_ONGOING = 20
 WIDER = "pp-leader status -o wide"
 HOSTS = ("NODE", "PROTECTED", "READY", "WATCHDOG", "GATE", "NOTE")
-HOSTS_WIDE = ("NODE", "ROLES", "PROTECTED", "SINCE", "READY", "STATE", "WATCHDOG", "T", "W", "GATE", "NOTE")
+AGENT = ("VERSION", "CERTIFICATE ENDS")
+HOSTS_WIDE = ("NODE", "ROLES", "PROTECTED", "SINCE", "READY", "STATE", "WATCHDOG", "T", "W", "GATE", *AGENT, "NOTE")
 
 
 def fleet_text(fleet: Fleet, screen: Screen, *, wide: bool) -> str:
@@ -39,9 +41,10 @@ def _summary(fleet: Fleet, wide: bool) -> Iterator[tuple[str, Cell | str]]:
     yield "leader", _leader(fleet, status)
     if status is not None and not _is_current(fleet, status):
         since = render_moment(status.since_wallclock)
-        yield "last said", Cell(f"by {status.leader}, who began to lead at {since}", Colour.YELLOW)
+        yield "last said", Cell(f"by {host_of_holder(status.leader)}, who began to lead at {since}", Colour.YELLOW)
     if fleet.hosts:
         yield "hosts", counts(fleet)
+    yield from _versions(fleet)
     if fleet.resets_left is not None and status is not None:
         yield "budget", f"{fleet.resets_left} of {status.resets_per_hour} remediations may still begin in this hour"
     if fleet.control.grant is not None:
@@ -55,6 +58,12 @@ def _summary(fleet: Fleet, wide: bool) -> Iterator[tuple[str, Cell | str]]:
         yield from _details(said)
     if fleet.not_enrolled:
         yield "no care", _not_enrolled(fleet)
+
+
+def _versions(fleet: Fleet) -> Iterator[tuple[str, str]]:
+    found = Counter(host.info.version for host in fleet.hosts if host.info is not None)
+    if found:
+        yield "agents", ", ".join(f"{number} of version {version}" for version, number in found.most_common())
 
 
 def _details(status: LeaderStatus) -> Iterator[tuple[str, str]]:
@@ -181,20 +190,25 @@ def _row(host: FleetHost) -> Row:
 
 def _wide_row(host: FleetHost) -> Row:
     node, protected, ready, watchdog, gate, words = _row(host)
-    since = host.protected_since_wallclock
     return (
         node,
         ",".join(host.roles) or "-",
         protected,
-        "-" if since is None else render_moment(since),
+        _moment(host.protected_since_wallclock),
         ready,
         host.state.value,
         watchdog,
         _timeout(host.self_timeout_seconds),
         _timeout(host.watchdog_timeout_seconds),
         gate,
+        "-" if host.info is None else host.info.version,
+        _moment(None if host.info is None else host.info.certificate_ends_wallclock),
         words,
     )
+
+
+def _moment(moment: datetime | None) -> str:
+    return "-" if moment is None else render_moment(moment)
 
 
 def _name(host: FleetHost) -> Cell:

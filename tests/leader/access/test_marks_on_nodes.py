@@ -1,4 +1,4 @@
-"""The marks of pp-hostd on Nodes: a node's credential changes its own promise and suspects, and no other mark.
+"""The marks of pp-hostd on Nodes: a node's credential changes what its agent writes, and no other mark.
 
 Each attempt is made twice: by an agent with the rights that `install` gives, and by a node with all rights that there
 are and no NodeRestriction, which only the policy can stop.
@@ -15,6 +15,7 @@ from pp_hostd.kube.resources import NODES
 from pp_hostd.leader.access.policies import MACHINE_ANNOTATIONS
 from pp_hostd.model.keys import (
     AGENT,
+    AGENT_INFO,
     CONDEMNATION_ID,
     CONDEMNED,
     CONFIRMED_DEAD,
@@ -31,6 +32,7 @@ from tests.leader.access.people import LEADER, agent, almighty
 
 ANNOTATIONS = [
     AGENT,
+    AGENT_INFO,
     SUSPECTS,
     FREEING,
     FREED,
@@ -102,7 +104,7 @@ def nodes(world: World) -> None:
 
 def is_of_the_agent(attempt: Attempt, who: str) -> bool:
     changed = attempt.body.get("metadata", {}).get("annotations", {}).keys()
-    return attempt.name == who and changed in ({AGENT}, {SUSPECTS})
+    return attempt.name == who and changed in ({AGENT}, {AGENT_INFO}, {SUSPECTS})
 
 
 REFUSED = [
@@ -123,9 +125,9 @@ def test_no_node_changes_marks_on_its_own_node_or_on_another(world: World, attem
 @pytest.mark.parametrize("who", [BARE, MARKED])
 @pytest.mark.parametrize("verb", ["patch", "update"])
 @pytest.mark.parametrize("subresource", [None, "status"])
-@pytest.mark.parametrize("key", [AGENT, SUSPECTS])
+@pytest.mark.parametrize("key", [AGENT, AGENT_INFO, SUSPECTS])
 @pytest.mark.parametrize("value", ["a promise", None])
-def test_every_node_changes_its_own_promise_and_suspects(
+def test_every_node_changes_what_its_own_agent_writes(
     world: World, verb: str, subresource: str | None, who: str, key: str, value: str | None
 ) -> None:
     attempt = Attempt(verb, NODES, who, annotation(key, value), subresource=subresource)

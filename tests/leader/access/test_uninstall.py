@@ -121,6 +121,7 @@ def test_it_leaves_nothing_of_ours_and_everything_else(world: World, kubeconfig:
     }
     for name, record in records.items():
         ours = {"pp-hostd.io/agent": record, "pp-hostd.io/condemnation-id": "7", "pp-hostd.io/cordoned": "7"}
+        ours["pp-hostd.io/agent-info"] = '{"v":1,"version":"0.1.0"}'
         ours["pp-hostd.io/suspects"] = '{"v":1,"suspects":["worker-9"]}'
         request = {"host.metal3.io/external-remediation": ""}
         node = sample(NODES, name, annotations={**ours, **request, **FOREIGN["annotations"]}, labels=FOREIGN["labels"])
