@@ -1,4 +1,4 @@
-"""The version and the certificate of a host's agent, for people: the annotation `pp-hostd.io/agent-info` on the agent's own Node.
+"""The version and the certificate of an agent, for people: the annotation `pp-hostd.io/agent-info` on its own Node.
 
 No rule rests on it.
 """

@@ -11,9 +11,11 @@ import requests
 
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, NAMESPACES, NODES, Resource
+from pp_hostd.model.agent_info import AgentInfo
 from pp_hostd.model.control import Pause
 from pp_hostd.model.keys import (
     AGENT,
+    AGENT_INFO,
     CONDEMNED,
     CONTROL,
     ENROLLED,
@@ -34,6 +36,7 @@ from tests.leader.access.attempts import Attempt, World
 
 HOLDER = "control-1"
 PROMISE = Armed("5d9c6e9e-8f0b-4f43-9a55-0f3f9b1c7a10", 22.0, 10.0, WatchdogKind.HARDWARE, GateKind.HOLD, "uid", 3)
+INFO = AgentInfo("1.2.3", datetime(2027, 3, 1, 12, tzinfo=timezone.utc))
 ARMED = "resets itself within 42 s of its last proof: T 22 s, watchdog hardware, W 10 s"
 
 
@@ -62,7 +65,7 @@ def node(name: str, why_not: tuple[str, str] | None = None, *, condemned: bool =
     return {
         "metadata": {
             "name": name,
-            "annotations": {AGENT: PROMISE.render()},
+            "annotations": {AGENT: PROMISE.render(), AGENT_INFO: INFO.render()},
             "labels": {f"node-role.kubernetes.io/{role}": ""},
         },
         "spec": {"taints": taints},

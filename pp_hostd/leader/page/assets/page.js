@@ -365,6 +365,7 @@ function showDetails(host) {
     ["Gate", host.gate], ["Kubelet", host.ready ? "Ready" : "not Ready"], ["Roles", host.roles.join(", ")],
     ["Maintenance", host.maintenance && `by ${host.maintenance.who} until ${host.maintenance.until}: ${host.maintenance.why}`],
     ["This since", host.protected_since && clock(moment(host.protected_since))], ["Boot", host.boot],
+    ["Version", host.version], ["Certificate ends", host.certificate_ends],
   ];
   byId("details-facts").replaceChildren(...facts.filter(([, value]) => value).flatMap(
     ([name, value]) => [make("dt", "", name), make("dd", "", String(value))],
