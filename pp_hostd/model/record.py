@@ -165,7 +165,7 @@ def _decoded(text: str | bytes) -> Any:
     try:
         if isinstance(text, bytes):
             text = text.decode()
-        return json.loads(text, parse_int=_integer, parse_constant=_no_number)
+        return _DECODER.decode(text)
     except RecursionError:
         raise Refused("it is nested too deeply") from None
     except ValueError as error:
@@ -180,6 +180,10 @@ def _integer(digits: str) -> int:
 
 def _no_number(word: str) -> float:
     raise ValueError(f"{word} is no number")
+
+
+# Made once: json.loads makes one for each text, which takes longer than to read a record.
+_DECODER = json.JSONDecoder(parse_int=_integer, parse_constant=_no_number)
 
 
 def _shown(value: object) -> str:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable
 from typing import Callable
 
+from pp_hostd.errors import UserError
 from tests.bench import (
     agent,
     detection,
@@ -77,4 +78,7 @@ def _met(name: str) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except UserError as error:
+        sys.exit(f"bench: {error}")

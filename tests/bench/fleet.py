@@ -9,11 +9,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import CONFIG_MAPS, NAMESPACES, NODES
-from pp_hostd.model.keys import AGENT, ENROLLED, NAMESPACE, PROTECTED
+from pp_hostd.model.agent_info import AgentInfo
+from pp_hostd.model.keys import AGENT, AGENT_INFO, ENROLLED, NAMESPACE, PROTECTED
 from pp_hostd.model.promise import Armed, GateKind, WatchdogKind
 from tests.bench.figure import Figure
 from tests.harness.controlplane import RealCluster
@@ -23,6 +25,7 @@ HOSTS = 5000
 RUNS = 5
 EXIT_LEADERLESS = 3
 PROMISE = Armed("8e6a7b0c-0000-4000-8000-000000000000", 22, 10, WatchdogKind.HARDWARE, GateKind.HOLD, "uid", 3)
+INFO = AgentInfo("1.2.3", datetime(2027, 3, 1, 12, tzinfo=timezone.utc))
 IMAGE_NAMES = [f"images.example/team/image@sha256:{'a' * 64}", "images.example/team/image:v1.2.3"]
 
 
@@ -46,7 +49,7 @@ def _node(name: str) -> Json:
     types = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure", PROTECTED)
     reported = {"status": "True", "reason": "Fine", "message": "as the kubelet reports it, in a few words"}
     return {
-        "metadata": {"name": name, "annotations": {AGENT: PROMISE.render()}},
+        "metadata": {"name": name, "annotations": {AGENT: PROMISE.render(), AGENT_INFO: INFO.render()}},
         "status": {
             "conditions": [{"type": each, **reported} for each in types],
             "images": [{"names": IMAGE_NAMES, "sizeBytes": 123456789}] * 50,

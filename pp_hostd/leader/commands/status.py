@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import time
@@ -48,7 +49,11 @@ class FleetReader:
     def look(self) -> Fleet:
         began_at = time.monotonic()
         if began_at >= self._due_at:
-            self._hosts = [host_of(node) for page in self._administrator.pages(NODES) for node in page]
+            gc.disable()  # JSON has no cycles; to look for some again and again takes a fifth of the time
+            try:
+                self._hosts = [host_of(node) for page in self._administrator.pages(NODES) for node in page]
+            finally:
+                gc.enable()
             self._due_at = began_at + NODES_PERIODS * (time.monotonic() - began_at)
         names = (LEADER, ENROLLED, CONTROL, BUDGET)
         config_maps = {name: self._administrator.get(CONFIG_MAPS, name, NAMESPACE) for name in names}
