@@ -32,13 +32,13 @@ class Playground:
         self.mark = str(uuid.uuid4())
         environment = {**os.environ, MARK: self.mark, "COLUMNS": "200", "TERM": "xterm"}
         theirs = subprocess.PIPE if inner is None else inner
+        session = ["setsid"] if inner is None else ["setsid", "--ctty"]  # with it, Ctrl-C is a signal
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.demo.playground", *arguments],
+            [*session, sys.executable, "-m", "tests.demo.playground", *arguments],
             stdin=theirs,
             stdout=theirs,
             stderr=subprocess.STDOUT,
             env=environment,
-            start_new_session=True,
         )
         if outer is None:
             assert self.process.stdin is not None
@@ -178,7 +178,7 @@ def test_kubectl_and_a_script_work_on_a_real_control_plane_until_it_is_interrupt
     assert running.process.returncode == 1
 
 
-def test_a_person_completes_words_and_leaves_with_the_end_of_input() -> None:
+def test_a_person_completes_words_interrupts_what_shows_and_leaves_with_the_end_of_input() -> None:
     outer, inner = pty.openpty()
     with playground("--embedded", inner=inner, outer=outer) as running:
         os.close(inner)
@@ -193,6 +193,19 @@ def test_a_person_completes_words_and_leaves_with_the_end_of_input() -> None:
         running.type("watch\n")
         running.until(r"HOST")
         running.type("\n")
+        running.until("playground> ")
+        running.type("watch\n")
+        running.until(r"HOST")
+        running.type("\x03")
+        running.until("playground> ")
+        running.type("shell worker-3\n")
+        running.until(r"A shell on worker-3; exit ends it")
+        running.until(r"worker-3# ")
+        running.type("echo this is $(hostname); sleep 100000\n")
+        running.until(r"this is worker-3")
+        running.type("\x03")
+        running.until(r"worker-3# ")
+        running.type("exit\n")
         running.until("playground> ")
         running.type("\x04")
     os.close(outer)

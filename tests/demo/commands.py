@@ -136,7 +136,7 @@ class Commands:
         except ValueError:
             raise Wrong(f"watch [SECONDS]: {seconds} is no number of seconds") from None
         ends_at, shown = time.monotonic() + bound, [""]
-        with contextlib.suppress(KeyboardInterrupt):
+        try:
             while not bound or time.monotonic() < ends_at:
                 with self._lock:
                     rows = self._live.rows()
@@ -150,6 +150,8 @@ class Commands:
                     sys.stdin.readline()
                     break
                 time.sleep(DRAW_SECONDS if not sys.stdin.isatty() else 0)
+        except KeyboardInterrupt:
+            sys.stdout.write("\n")  # the terminal has written ^C
         self._screen.keep()
 
     def log(self, name: str) -> None:
@@ -195,10 +197,13 @@ class Commands:
 
     def shell(self, name: str = "", *command: str) -> None:
         host = self._host_that_is_up(name)
-        argv = host.command(*(command or ("env", f"PS1={name}# ", "sh", "-i" if sys.stdin.isatty() else "-s")))
-        if not command:
-            self._screen.say(f"A shell on {name}; exit ends it.")
-        self._call("the command" if command else "the shell", argv)
+        if command:
+            self._call("the command", host.command(*command))
+            return
+        self._screen.say(f"A shell on {name}; exit ends it.")
+        shell = ("bash", "--norc", "--noprofile", "-i") if sys.stdin.isatty() else ("sh", "-s")
+        with contextlib.suppress(Wrong):  # it ends with the code of its last command
+            self._call("the shell", host.command("env", f"PS1={name}# ", *shell))
 
     def kubectl(self, *arguments: str) -> None:
         if self._kubectl is None:
@@ -221,8 +226,18 @@ class Commands:
             ).returncode
         finally:
             signal.signal(signal.SIGINT, before)
+            _take_terminal()
         if code:
             raise Wrong(f"{name} ended with {code}")
+
+
+def _take_terminal() -> None:
+    """Read from the terminal again; a shell of another process namespace cannot give it back."""
+    if sys.stdin.isatty():
+        before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+        with contextlib.suppress(OSError):  # it is not the terminal of this session: nobody took it
+            os.tcsetpgrp(sys.stdin.fileno(), os.getpgrp())
+        signal.signal(signal.SIGTTOU, before)
 
 
 def _hear_interrupts() -> None:
