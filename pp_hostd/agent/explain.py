@@ -119,7 +119,7 @@ def _remedy_in_cluster(report: Report) -> str:
     if seen == "missing":
         return f"The agent continues by itself as soon as Node {node} exists."
     if report["node_object"]["freeing"]:
-        return "The agent continues by itself when the leader is done and has given the Node back."
+        return "The agent continues by itself once the leader has made the Node usable again."
     if roster is None and seen == "present":
         return "pp-leader writes the roster: see that it runs on the control-plane hosts."
     if roster is not None and not roster["lists_this_node"]:
@@ -152,7 +152,10 @@ def _promise(report: Report) -> list[str]:
     unknown = report["promise"]["outcome_unknown"]
     if not unknown:
         return []
-    return [f"The outcome of {len(unknown)} write(s) to its Node is unknown; until it is, all that they say is kept."]
+    return [
+        f"The outcome of {len(unknown)} write(s) to its Node is unknown; until the agent knows it, the agent "
+        "keeps every promise in them."
+    ]
 
 
 def _fed(report: Report) -> str:

@@ -322,7 +322,8 @@ def _sentence(settings: Settings, standing: Standing, memory: Memory, state: Sta
         would = "would reset this host (dry run)" if settings.agent.mode == DRY_RUN else "resetting this host"
         return f"{would}: {memory.decision.cause}{named}"
     if state is State.CONDEMNED:
-        return f"condemned under id {memory.condemned_id}, and not armed: waiting until the leader gives the Node back"
+        condemned = f"condemned under id {memory.condemned_id}"
+        return f"{condemned}, and not armed: waiting until the leader makes the Node usable again"
     if state is State.WAITING:
         return f"not armed: {standing.waiting_for or why or 'the first read is under way'}"
     if memory.inquiry is not None:
@@ -333,6 +334,6 @@ def _sentence(settings: Settings, standing: Standing, memory: Memory, state: Sta
     if memory.failed_reads:
         return f"{memory.failed_reads} of {FAILED_READS} reads failed before it asks its peers: {why}"
     if memory.proof is None:
-        return "armed, and not fed before a first proof"
+        return "armed; the agent feeds its watchdog once it has a first proof"
     by_peer = f" ({memory.proof.detail} confirms it)" if memory.proof.source is Source.PEER else ""
     return f"healthy: its machine is not condemned{by_peer}"

@@ -61,7 +61,7 @@ class Orders:
         wanted = {name: arguments.get(name) for name in ("who", "why", "until")}
         order = parse_control({MAINTENANCE: render({**wanted, "when": when})}).maintenance
         if not isinstance(order, Maintenance):
-            raise UserError(f"this is no order: {order}")
+            raise UserError(f"this is not an order: {order}")
         if order.until_wallclock <= datetime.now(timezone.utc):
             raise UserError(f"{render_moment(order.until_wallclock)} is over already", "Name a time to come.")
         await self._keep(order)
@@ -90,7 +90,7 @@ class Orders:
     async def _keep(self, order: Maintenance | None) -> None:
         trouble = await aside(partial(self._files.save_maintenance, order))
         if trouble:
-            raise UserError(f"the order can't be kept: {trouble}")
+            raise UserError(f"the order could not be stored: {trouble}")
         self._senses.maintenance = order
         self._senses.wake()
 
@@ -120,7 +120,9 @@ class Orders:
         if watchdog_only and (armed is None or armed.kind is WatchdogKind.SOFTWARE_ONLY):
             raise UserError("no watchdog is armed that could do it alone", "See: pp-hostd status")
         self._reset(ordered_by(str(arguments.get("who") or "somebody")[:200], watchdog_only), watchdog_only)
-        how = "its watchdog is fed no more, and nothing else resets it" if watchdog_only else "resetting this host"
+        how = (
+            "its watchdog is no longer fed, and only the watchdog resets it" if watchdog_only else "resetting this host"
+        )
         return {"sentence": f"{how}{'' if armed else '; no watchdog is armed, so software alone does it'}"}
 
     async def _until(self, done: Callable[[], bool]) -> None:

@@ -32,8 +32,8 @@ def set_aside(path: str, reason: str) -> str:
     try:
         os.rename(path, aside)
     except OSError as error:
-        return f"{reason}; it counts as nothing known, and can't be set aside ({error.strerror})"
-    return f"{reason}; it counts as nothing known, and was set aside as {aside}"
+        return f"{reason}; the agent ignores it, and can't rename it ({error.strerror})"
+    return f"{reason}; the agent ignores it, and has renamed it to {aside}"
 
 
 def load_record(

@@ -65,7 +65,7 @@ class Timeline:
         promised, freed = self.promised_seconds, self.freed_seconds
         dead = "" if promised is None else f" The host was to be dead within {promised:g} s."
         if freed is not None:
-            return f"Its workloads were free {freed:g} s after nothing held its remediation back any more.{dead}"
+            return f"Its workloads were free {freed:g} s after its remediation could begin.{dead}"
         if self.finished_wallclock is not None:
             return "It ended before its workloads were freed: somebody withdrew the request."
         return f"It is not over: {self.spans[-1].stage}.{dead}"

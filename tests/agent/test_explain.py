@@ -129,7 +129,7 @@ WAITS: list[tuple[str, HostContext, BootCommitments, Memory, str]] = [
         GROUND,
         replace(UNARMED, look=looked(node=node(freeing=7))),
         MEMORY,
-        "when the leader is done",
+        "once the leader has made the Node usable again",
     ),
     ("there is no roster yet", replace(GROUND, electorate=None), UNARMED, MEMORY, "pp-leader writes the roster"),
     (

@@ -124,4 +124,4 @@ def test_a_dry_run_says_what_it_would_do_and_does_nothing() -> None:
 
     reset = DryReset()
     reset.begin(NO_WATCHDOG, "{}", fail)
-    assert reset.finish() == "dry run: this host would have been reset now, and its watchdog no longer be fed"
+    assert reset.finish() == "dry run: the agent would have reset this host now, and no longer fed its watchdog"

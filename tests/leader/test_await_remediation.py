@@ -67,7 +67,7 @@ def test_each_step_is_a_line_with_its_time_until_all_is_done(capsys: pytest.Capt
         "    2 s  giving back    it giving back",
         "    2 s  finished       it finished",
     ]
-    assert " ".join(lines[5:]).startswith("Done. Its workloads were free 47 s after nothing held")
+    assert " ".join(lines[5:]).startswith("Done. Its workloads were free 47 s after its remediation could begin")
 
 
 def test_a_terminal_shows_a_bar_below_the_lines(capsys: pytest.CaptureFixture[str]) -> None:

@@ -93,7 +93,7 @@ def test_it_waits_for_the_host_and_then_for_the_leader(desk: Desk, name: str) ->
         assert AGENT in annotations_of(desk.world, NODES, name)
         write_roster(desk, Member(name, None, "192.0.2.1", uid, 3, 4))  # as it was until now
         output, _ = process.communicate(timeout=HANGS_SECONDS)
-        assert (process.returncode, f"{name} is out" in output) == (0, True)
+        assert (process.returncode, f"{name} is not enrolled any more" in output) == (0, True)
     assert AGENT not in annotations_of(desk.world, NODES, name)
 
 

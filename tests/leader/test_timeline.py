@@ -48,8 +48,7 @@ def test_stages_follow_each_other_and_the_measured_end_stands_beside_the_promise
     assert shown.spans[1].sentence == "condemning & at 11 <s>"
     assert (shown.promised_seconds, shown.freed_seconds, shown.finished_wallclock) == (44, 48, at(60))
     assert shown.summary() == (
-        "Its workloads were free 48 s after nothing held its remediation back any more. The host was to be dead within "
-        "44 s."
+        "Its workloads were free 48 s after its remediation could begin. The host was to be dead within 44 s."
     )
 
 

@@ -175,7 +175,7 @@ NOT_FOUND = (
 )
 REFUSED, NO_BACKUP = (
     "events.Machine sick Warning Refused",
-    "there is no Node PLACE-sick and no backup of one: nothing can be freed or given back. "
+    "there is no Node PLACE-sick and no backup of one: nothing can be freed or recreated. "
     "If none will come: remove host.metal3.io/external-remediation from the machine",
 )
 """Of the remediation, not of its health check."""

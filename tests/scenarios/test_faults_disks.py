@@ -56,7 +56,7 @@ def see_troubles(run_full: Host, disk_full: Host, read_only: Host, no_etc: Host)
     for host, reason in ((disk_full, "No space left on device"), (read_only, "Read-only file system")):
         refused = host.run(*ORDER, check=False)
         assert refused.returncode == EXIT_USER_ERROR
-        assert f"the order can't be kept: {VAR}/maintenance: can't be written ({reason})" in refused.stderr
+        assert f"the order could not be stored: {VAR}/maintenance: can't be written ({reason})" in refused.stderr
     trouble = f"{VAR}/reset.json can't be opened for a reset (Read-only file system)"
     says(read_only, trouble)
     assert is_troubled(read_only, trouble)
@@ -72,5 +72,5 @@ def test_a_disk_that_hangs_delays_an_order_and_no_judgement(stage: Stage) -> Non
     host.run("mkfifo", f"{VAR}/maintenance.new")  # to open it is to wait for ever
     refused = host.run(*ORDER, check=False)
     assert refused.returncode == EXIT_USER_ERROR
-    assert "the order can't be kept: the disk did not take it within" in refused.stderr
+    assert "the order could not be stored: the disk did not take it within" in refused.stderr
     outlive([host], 0)

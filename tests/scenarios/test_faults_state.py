@@ -73,7 +73,7 @@ def test_a_host_that_finds_its_files_damaged_lives_on_if_it_is_well_and_dies_if_
     outlive(well, LONG_SECONDS)
     for host, (_, damaged) in zip(well, DAMAGES):
         eventually(lambda: stage.is_well(host), f"{host.name} is well")  # noqa: B023  (called here)
-        told = f"it counts as nothing known, and was set aside as {paths[host]}.corrupt"
+        told = f"the agent ignores it, and has renamed it to {paths[host]}.corrupt"
         is_told = any(told in line for line in host.journal())
         assert is_told == (damaged is not of_another_boot)  # which is no damage: simply old
 
@@ -86,7 +86,7 @@ def test_a_state_that_is_damaged_while_the_api_is_away_resets_nobody(any_stage: 
         shows(host, "the control plane is out, not this host")
     for host, damaged in zip(hosts, (half, garbage, from_the_future)):
         damage(host, "state", damaged)
-        says(host, "it counts as nothing known, and was set aside as /run/pp-hostd/state.corrupt")
+        says(host, "the agent ignores it, and has renamed it to /run/pp-hostd/state.corrupt")
         says(host, "the copy of the judgement before counts instead")
     outlive(hosts, LONG_SECONDS)
     for host in hosts:

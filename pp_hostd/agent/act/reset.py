@@ -120,7 +120,7 @@ class DryReset:
         pass
 
     def finish(self) -> str:
-        return "dry run: this host would have been reset now, and its watchdog no longer be fed"
+        return "dry run: the agent would have reset this host now, and no longer fed its watchdog"
 
     def close(self) -> None:
         pass

@@ -141,7 +141,7 @@ async def _softdog(tried: str, places: Places) -> str | Trouble:
     name = watchdog_device.with_identity(SOFTDOG_IDENTITY, places.sysfs)
     # One that is loaded only now may well get the name that was tried: it was free, or there would be a device.
     if name is not None and watchdog_device.entry_of(tried, places.sysfs) == os.path.join(places.sysfs, name):
-        return Trouble(Unusable.NO_DEVICE, f"there is no other softdog than {tried}")
+        return Trouble(Unusable.NO_DEVICE, f"there is no softdog but {tried}")
     said = ""
     if name is None:
         said = await _modprobe(places.modprobe)

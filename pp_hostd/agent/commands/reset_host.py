@@ -53,7 +53,8 @@ def _explained(settings: Settings) -> str:
         "2. The name of who ordered it is recorded, for the next boot's journal and pp-hostd history.",
         "3. The disks are synced; half a second later the host is rebooted by sysrq, or by reboot(2).",
         "With --watchdog-only software does not reboot the host: the watchdog must, and shows whether it does.",
-        "All here is killed; nothing is withdrawn, as in a power cut. Empty the host first: kubectl drain NODE",
+        "Everything that runs here is killed, as in a power cut, and the promise is not withdrawn. Empty the host "
+        "first: kubectl drain NODE",
     )
     return "\n".join(filled(each, 2, 2 * bool(number)) for number, each in enumerate(paragraphs))
 

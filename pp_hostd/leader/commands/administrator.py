@@ -86,7 +86,7 @@ class Administrator:
         """Returns this cluster's entry for somebody else's kubeconfig, with the certificate authority in the entry."""
         configuration = self._client.configuration
         if not configuration.verify_ssl:
-            hint = "Set certificate-authority in its place: an answer from just anyone proves nothing to a host."
+            hint = "Set certificate-authority in its place: anyone could answer in the API's place."
             raise UserError("this kubeconfig says insecure-skip-tls-verify, which nobody else should", hint)
         cluster = {"server": self.server}
         if configuration.ssl_ca_cert:
@@ -226,7 +226,7 @@ def _refusal(what: str, status: int, found: Json, data: bytes) -> UserError:
     if "because it is being terminated" in said:
         return UserError(f"{what}: {said}", "That ends by itself: try again in a while.")
     if status in (401, 403):
-        return UserError(f"{what}: {said}", "It takes the rights of a cluster administrator (cluster-admin).")
+        return UserError(f"{what}: {said}", "It needs the rights of a cluster administrator (cluster-admin).")
     if status == 404:
         return UserError(f"{what}: {said}", "The cluster must serve that kind: Kubernetes 1.30 or newer does.")
     return UserError(f"{what}: the API answers {status}: {said}", "It may help to try again.")

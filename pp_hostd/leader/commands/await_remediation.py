@@ -38,14 +38,16 @@ def await_remediation(
     try:
         lines = _Followed(name, known, look, is_requested, screen, clock, rest).until_over(wait_seconds)
     except KeyboardInterrupt:
-        left = "Not followed any more. The request stands, and the leader goes on."
+        left = "No longer followed. The request stands, and the leader goes on."
         complain(f"\n{left} To withdraw it: {absolve_command(name)}")
         raise
     found = last_remediation(lines, name)
     if found is None or found.freed_wallclock is None:
         told = f"the remediation of {name} is over, and its workloads were not freed: the request was withdrawn"
         raise UserError(told, f"See: pp-leader explain {name}")
-    say(filled(f"Done. {found.summary()} Whether its host is back: pp-leader explain {name}", width=screen.width))
+    say(
+        filled(f"Done. {found.summary()} To see whether its host is back: pp-leader explain {name}", width=screen.width)
+    )
 
 
 def absolve_command(name: str) -> str:

@@ -73,9 +73,9 @@ def certified(administrator: Administrator, user: str, groups: Sequence[str], wa
     if not certificate:
         raise UserError(
             f"{user} has no certificate: after {wait_seconds:g} s nobody has signed {REQUESTS.describe(None, name)}",
-            f"See: kubectl describe csr {name}. It takes a kube-controller-manager with --cluster-signing-cert-file "
-            "and --cluster-signing-key-file. Where there is none, agents can use the kubelets' credentials: see "
-            "--agents-use in pp-leader install --help.",
+            f"See: kubectl describe csr {name}. Signing needs a kube-controller-manager with "
+            "--cluster-signing-cert-file and --cluster-signing-key-file. Where there is none, agents can use the "
+            "kubelets' credentials: see --agents-use in pp-leader install --help.",
         )
     return Certified(certificate, made.key)
 
@@ -232,7 +232,8 @@ def unenroll(arguments: Namespace) -> int:
         administrator.change(NODES, name, None, _bare)
     say(
         filled(
-            f"{name} is out: its peers no longer count it, and the leader does nothing about it. To clean up its host:"
+            f"{name} is not enrolled any more: its peers no longer count it, and the leader does nothing about it. "
+            "To clean up its host:"
         )
     )
     say(f"  {LEFT_ON_HOST}")
@@ -268,7 +269,7 @@ def _await_withdrawal(administrator: Administrator, name: str, wait_seconds: flo
         return
     say(filled(f"The host of Node {name} is armed. To withdraw its promise, and to keep it unarmed, run there:"))
     say("  systemctl disable --now pp-hostd; systemctl disable pp-hostd-gate")
-    say(f"The command waits for that for {wait_seconds:g} s.")
+    say(f"The command waits at most {wait_seconds:g} s for that.")
     if not awaited(lambda: _promises_nothing(administrator, name), wait_seconds, f"the host of Node {name}"):
         raise UserError(f"nothing was changed: the host of Node {name} is still armed", _gone(name))
 

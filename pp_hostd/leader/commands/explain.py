@@ -67,7 +67,10 @@ def hindrances(host: Host, leadership: Leadership) -> list[str]:
     paused = host.observed.control.paused
     said = [] if paused is None else [f"The leader is paused {paused_text(paused)}. To go on: pp-leader resume."]
     if host.node is not None and host.node.paused:
-        said.append(f"The leader is kept off this node. To let it work: pp-leader resume --node {host.name}.")
+        said.append(
+            "This node is paused: the leader does nothing about it. "
+            f"To let the leader work: pp-leader resume --node {host.name}."
+        )
     if not leadership.leads:
         said.append(f"Now {leadership.sentence()}.")
     return said

@@ -136,7 +136,7 @@ def _flow(name: str, fence: NodeFence | Unreadable | None, leadership: Leadershi
     since = _since(fence) and f" since {_since(fence)}"
     step = f"{progress.step.value} {progress.status.value}"
     yield filled(f"{fence.key}: {progress.state.value} ({step}){since}, for {fence.cause}.")
-    yield filled(f"Reason: {progress.reason or 'none is told'}.")
+    yield filled(f"Reason: {progress.reason or 'none is given'}.")
     freed = "Its workloads were freed." if progress.cleaned else "Its workloads were not freed."
     yield filled(f"The flow began again {progress.restarts} times. {freed}")
     for of_type, value, reason, message in progress.conditions:

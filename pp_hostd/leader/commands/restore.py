@@ -74,7 +74,7 @@ def _check(administrator: Administrator, backup: Backup, is_machine: bool) -> No
     leadership = read_leadership(administrator, now())
     if leadership.leads and not backup.early:  # whose Node somebody else has deleted: no leader gives that back
         hint = f"See: pp-leader explain {name}. To do it by hand, stop pp-leader on the control-plane hosts first."
-        raise UserError(f"{leadership.sentence()}, and gives Node {name} back when its workloads are free", hint)
+        raise UserError(f"{leadership.sentence()}, and recreates Node {name} once its workloads are freed", hint)
 
 
 def _lacking(patch: Json, dropping: str) -> str:

@@ -23,7 +23,7 @@ def request_trouble(view: View, machine: Machine, seen: NodeSeen | None) -> str:
         named = f"Machine {machine.machine_key} has no nodeRef"
         return f"{named}: there is no Node whose workloads could be freed. {_WITHDRAW}"
     if seen is None:
-        return f"there is no Node {machine.node} and no backup of one: nothing can be freed or given back. {_WITHDRAW}"
+        return f"there is no Node {machine.node} and no backup of one: nothing can be freed or recreated. {_WITHDRAW}"
     if others_node(machine, seen):
         return f"{others_node(machine, seen)}. {_CORRECT}"
     if machine.node != view.name:

@@ -51,7 +51,7 @@ def test_a_node_that_somebody_else_replaces_in_the_middle_frees_nothing_and_has_
     site.bed.heal()
     site.bed.boot(lost.name)
     site.contents.create(NODES, {"metadata": {"name": lost.name}})
-    site.says(f"{lost.name}: the Node that somebody else has replaced has all that it had")
+    site.says(f"{lost.name}: the Node that somebody else has recreated has all that is in its backup")
     replaced = site.given_back(lost)
     assert replaced["metadata"]["labels"]["example.com/rack"] == "7"
     assert replaced["metadata"]["annotations"][MACHINE] == node["metadata"]["annotations"][MACHINE]

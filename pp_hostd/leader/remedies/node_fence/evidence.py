@@ -30,7 +30,7 @@ def contradiction(view: View, fence: NodeFence, proof: Proof) -> str:
     """Why this proof can't be true, or is no longer; empty if it may be."""
     part, seen = view.memory.part(FenceMemory), view.seen
     if seen is not None and seen.node.boot != fence.progress.boot:
-        return "the host has booted again since, so nothing of it is freed"
+        return "the host has booted again since, so its workloads are not freed"
     if proof.fences is Fences.POWER and part.alive_at >= proof.began_at:
         return (
             f"{proof.sentence}, and yet its kubelet or its agent was heard since. Nothing is freed: see that the "

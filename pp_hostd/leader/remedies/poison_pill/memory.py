@@ -170,7 +170,7 @@ def _objection(pill: PillMemory, answer: Acknowledged) -> str:
     if answer.id != pill.id:
         return f"it knows of condemnation {answer.id}"
     forgotten = pill.t0_at is not None and pill.tokens.get(answer.peer) != answer.token
-    return "it has forgotten in between" if forgotten else ""
+    return "it has forgotten the condemnation since" if forgotten else ""
 
 
 def _ended(pill: PillMemory, ended: StepEnded) -> PillMemory:

@@ -134,11 +134,9 @@ def _after_others(view: View, stored: BackupSeen, backup: Backup) -> NextAction:
         )
     if seen.replaces != backup.uid:
         complete = Complete(backup, seen.node.uid)
-        return view.does(
-            Stage.GIVING_BACK, complete, "completing the Node by which somebody else has replaced the old one"
-        )
+        return view.does(Stage.GIVING_BACK, complete, "completing the Node that somebody else has recreated")
     drop = DropBackup(view.name, seen.node.uid, stored.resource_version)
-    return view.does(Stage.CLEARING, drop, "the Node that somebody else has replaced has all that it had")
+    return view.does(Stage.CLEARING, drop, "the Node that somebody else has recreated has all that is in its backup")
 
 
 def _after_marker(view: View, seen: NodeSeen) -> NextAction:

@@ -344,7 +344,7 @@ class _Turn:
             told = view.waits(Stage.CLEARING, "no object is left of Machines that are healthy")
             if left:
                 told = view.does(
-                    Stage.CLEARING, RemoveObjects(check, template, left), f"{key}: looking for what is left"
+                    Stage.CLEARING, RemoveObjects(check, template, left), f"{key}: looking for objects that are left"
                 )
             yield replace(told, of=key, quiet=True), memory
 

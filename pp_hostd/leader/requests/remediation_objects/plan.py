@@ -140,7 +140,7 @@ def _begun(wanted: Wanted, _strategy: Strategy) -> NextAction:
 def _run(wanted: Wanted, strategy: Strategy) -> NextAction:
     found, machine, turn = wanted.remediation, wanted.machine, _turn(wanted)
     if not found.finalized:
-        return wanted.does(Stage.REMEDIATING, SetFinalizer(found, present=True), "is to be cleaned up after")
+        return wanted.does(Stage.REMEDIATING, SetFinalizer(found, present=True), "is being cleaned up")
     if wanted.was_replaced:
         return _attempted(wanted)
     if turn:
@@ -197,7 +197,7 @@ def _awaited(wanted: Wanted, strategy: Strategy) -> NextAction | None:
     if wanted.view.now < due_at:
         return wanted.waits(Stage.REMEDIATING, "waiting until the node is well again", due_at)
     if wanted.is_asked or wanted.view.backup_seen is not None:
-        return wanted.waits(Stage.REMEDIATING, "the last attempt has not been given back yet")
+        return wanted.waits(Stage.REMEDIATING, "the Node is not usable again after the last attempt")
     if wanted.is_ours:
         return _dropped(wanted, "the node is not well in time")
     if found.retry_count < strategy.retry_limit:
@@ -286,7 +286,7 @@ def _cleaned_up(wanted: Wanted) -> NextAction | None:
     word = Remediated.SUCCEEDED if _is_well(wanted) else Remediated.WITHDRAWN
     if machine is None or not wanted.is_ours:
         if wanted.is_node and wanted.remediation.node_uid and view.licence is not None:
-            return wanted.waits(Stage.CLEARING, f"{told}; waiting until its Node is given back")
+            return wanted.waits(Stage.CLEARING, f"{told}; waiting until its Node is usable again")
         return _let_go(wanted, told, word)
     if isinstance(machine.condemnation, Unreadable):
         return wanted.refuses(f"{told}, and its Machine's {machine.condemnation}")
@@ -294,5 +294,5 @@ def _cleaned_up(wanted: Wanted) -> NextAction | None:
         step = Clear(machine.machine_key, machine.uid, machine.resource_version, last_id(machine.condemnation))
         return wanted.does(Stage.CLEARING, step, f"{told}: the remediation is no longer requested")
     if wanted.is_asked or wanted.is_marked or view.backup_seen is not None:
-        return wanted.waits(Stage.CLEARING, f"{told}; waiting until all is given back")
+        return wanted.waits(Stage.CLEARING, f"{told}; waiting until its Node is usable again")
     return _let_go(wanted, told, word)

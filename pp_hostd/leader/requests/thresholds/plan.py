@@ -142,7 +142,7 @@ def _next_to_be_fenced(judgement: Judgement, observed: Observed) -> dict[str, fl
 
 def _looks_ahead(view: View, due_at: float) -> NextAction:
     """The look around before that time, so that the flow need not wait for it. It is remembered until then."""
-    told, begins_at = "looking around before it reaches its threshold", due_at - AHEAD_SECONDS
+    told, begins_at = "asking agents about it before it reaches its threshold", due_at - AHEAD_SECONDS
     looks = look_around(view) if begins_at <= view.now < due_at else None
     waits_until_at = begins_at if view.now < begins_at else None
     looks = looks or NextAction(view.name, "", Stage.REMEDIATING, told, due_at=waits_until_at)

@@ -119,7 +119,7 @@ def _next(
         return None, view.now + AGAIN_SECONDS, "too many hosts are silent at once"
     again_at = reach.tried_at + (REACHED_SECONDS if reach.reached else AGAIN_SECONDS)
     if view.now >= again_at:
-        return TryHost(member, _others(electorate, view)), None, "trying whether it is silent"
+        return TryHost(member, _others(electorate, view)), None, "checking whether it is silent"
     if reach.silent and said != "True":
         by = ", ".join(sorted(view.observed.part(SuspicionsSeen).suspects.get(view.name, ()))[:ASKED])
         why = (
