@@ -1,1 +1,1 @@
-"""The leader: condemns, waits for certainty, frees the workloads and gives the Node back."""
+"""The leader: condemns, waits for certainty, frees the workloads and recreates the Node."""

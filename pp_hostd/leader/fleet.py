@@ -39,7 +39,7 @@ from pp_hostd.model.record import NAME, Unreadable
 
 ROLE = "node-role.kubernetes.io/"
 READY = "Ready"
-FREED_STAGES = frozenset(each.value for each in (Stage.GIVING_BACK, Stage.SWITCHING_ON, Stage.CLEARING))
+FREED_STAGES = frozenset(each.value for each in (Stage.RESTORING, Stage.SWITCHING_ON, Stage.CLEARING))
 """Here the workloads are freed already."""
 WAITING_STAGES = frozenset(each.value for each in (Stage.HELD, Stage.OVER_BUDGET))
 ALMOST = 0.99

@@ -88,7 +88,7 @@ class Stage(enum.Enum):
     WAITING = "waiting"
     CHECKING = "checking"
     FREEING = "freeing"
-    GIVING_BACK = "giving back"
+    RESTORING = "restoring"
     SWITCHING_ON = "switching on"
     REMEDIATING = "remediating"
     FENCING = "fencing"

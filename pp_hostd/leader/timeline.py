@@ -16,7 +16,7 @@ from pp_hostd.model.leader_status import Told
 from pp_hostd.model.moment import render_moment
 
 FINISHED = "finished"
-_FREES = {Stage.FREEING.value, Stage.GIVING_BACK.value}
+_FREES = {Stage.FREEING.value, Stage.RESTORING.value}
 
 
 @frozen

@@ -192,7 +192,7 @@ class Leader:
     kubeconfig: str = setting(
         "/etc/pp-hostd/leader.kubeconfig",
         allowed=AbsolutePath(),
-        consequence="The leader's own credentials; without them the leader frees no node, and gives none back.",
+        consequence="The leader's own credentials; without them the leader frees no node, and recreates none.",
     )
     mode: str = setting(
         "enforce",

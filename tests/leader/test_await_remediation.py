@@ -35,7 +35,7 @@ def line(seconds: int, stage: str, node: str = "w-1") -> Told:
 
 
 BEGUN = (EARLIER, line(0, "condemning"), line(1, "waiting"), line(1, "waiting", "w-2"))
-FREED = (*BEGUN, line(46, "freeing"), line(47, "giving back"), line(48, FINISHED))
+FREED = (*BEGUN, line(46, "freeing"), line(47, "restoring"), line(48, FINISHED))
 
 
 def followed(*looks: Look | UserError, screen: Screen | None = None, wait_seconds: float = 900) -> None:
@@ -64,7 +64,7 @@ def test_each_step_is_a_line_with_its_time_until_all_is_done(capsys: pytest.Capt
         "    0 s  condemning     it condemning",
         "    0 s  waiting        it waiting (43 s from here)",
         "    2 s  freeing        it freeing",
-        "    2 s  giving back    it giving back",
+        "    2 s  restoring      it restoring",
         "    2 s  finished       it finished",
     ]
     assert " ".join(lines[5:]).startswith("Done. Its workloads were free 47 s after its remediation could begin")

@@ -145,7 +145,7 @@ def test_who_needs_a_person_comes_first() -> None:
         (course(ago_seconds=11), 0.25),
         (course(ago_seconds=-3), 0.0),
         (course(ago_seconds=60), ALMOST),
-        (course(Stage.GIVING_BACK, ago_seconds=1), 1.0),
+        (course(Stage.RESTORING, ago_seconds=1), 1.0),
         (course(Stage.HELD), None),
     ],
 )

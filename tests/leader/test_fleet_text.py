@@ -54,7 +54,7 @@ def test_where_all_are_unwell_the_list_ends_somewhere_and_says_so() -> None:
     ("told", "shown"),
     [
         (course(ago_seconds=11), "w-1  waiting  ####------------ 11/44 s  "),
-        (course(Stage.GIVING_BACK), "w-1  giving back  ################ freed  "),
+        (course(Stage.RESTORING), "w-1  restoring  ################ freed  "),
         (course(Stage.HELD, refused=True), "w-1  held back  needs an operator  "),
         (replace(course(Stage.OVER_BUDGET), due_wallclock=AT + timedelta(seconds=90)), "half of 4 nodes know (due in"),
     ],

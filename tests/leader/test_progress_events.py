@@ -161,7 +161,7 @@ def test_a_remediation_has_a_promised_end_from_its_beginning_to_its_last_line(de
     desk.tell(Stage.WAITING, "half of 3 nodes know")
     assert desk.dates() == (WHEN, WHEN + timedelta(seconds=30))
     desk.observed = OBSERVED
-    desk.tell(Stage.GIVING_BACK, "recreating its Node")
+    desk.tell(Stage.RESTORING, "recreating its Node")
     assert desk.dates() == (WHEN, WHEN + timedelta(seconds=30))
     desk.progress_events.tell((), OBSERVED)
     assert desk.history[-1].dead_by_wallclock == WHEN + timedelta(seconds=30)

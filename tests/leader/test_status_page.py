@@ -47,7 +47,7 @@ def remediation() -> list[Told]:
         (1, Stage.WAITING, WAITS),
         (45, Stage.CHECKING, "the wait is over; asking the same nodes again"),
         (46, Stage.FREEING, "it had 44 s to reset itself; deleting its Node"),
-        (47, Stage.GIVING_BACK, "recreating its Node"),
+        (47, Stage.RESTORING, "recreating its Node"),
         (48, Stage.CLEARING, "lifting the condemnation"),
     )
     dead_by = BEGAN + timedelta(seconds=45)

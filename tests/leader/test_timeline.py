@@ -20,7 +20,7 @@ __all__ = ["desk"]
 
 WHEN = datetime(2026, 3, 1, 12, 0, tzinfo=timezone.utc)
 STAGES = ((0, "held back"), (10, "condemning"), (11, "condemning"), (12, "waiting"), (56, "checking"))
-FREES = ((57, "freeing"), (58, "giving back"), (59, "clearing"), (60, FINISHED))
+FREES = ((57, "freeing"), (58, "restoring"), (59, "clearing"), (60, FINISHED))
 
 
 def at(seconds: float) -> datetime:

@@ -142,9 +142,9 @@ class Trial(Remedy):
         if seen is None and view.memory.left != 0:
             return view.does(Stage.FREEING, FreeWorkloads(view.name, Freeing.ALL), "frees its workloads")
         if seen is None:
-            return view.does(Stage.GIVING_BACK, Recreate(backup), "recreates its Node")
+            return view.does(Stage.RESTORING, Recreate(backup), "recreates its Node")
         if seen.freed != backup.id:
-            return view.does(Stage.GIVING_BACK, Complete(backup, seen.node.uid), "completes its Node")
+            return view.does(Stage.RESTORING, Complete(backup, seen.node.uid), "completes its Node")
         if machine is not None and isinstance(machine.condemnation, Requested):
             clear = Clear(view.machine_key, machine.uid, machine.resource_version, backup.id)
             return view.does(Stage.CLEARING, clear, "takes the request off its machine")

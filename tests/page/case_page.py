@@ -325,6 +325,6 @@ EARLIER = told(
     (1, "waiting", "at least half of 12 nodes know; it is dead 44 s after they did, at the latest"),
     (45, "freeing", "it had 44 s to reset itself; deleting its Node"),
     (46, "freeing", "freeing its workloads"),
-    (47, "giving back", "workloads released; recreating the Node"),
+    (47, "restoring", "workloads released; recreating the Node"),
     (49, "finished", "nothing is left to do"),
 )

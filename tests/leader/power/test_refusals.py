@@ -167,7 +167,7 @@ def test_a_leader_does_not_switch_its_own_host_off() -> None:
     assert not world.steps(SwitchOff)
 
 
-def test_a_pause_holds_the_switching_off_and_not_the_giving_back() -> None:
+def test_a_pause_holds_the_switching_off_and_not_the_restoring() -> None:
     world = PoweredWorld()
     world.request()
     world.run(lambda: bool(world.steps(DeleteNode)))

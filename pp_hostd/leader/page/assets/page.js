@@ -7,13 +7,13 @@ const DENSE_FROM = 120;
 const SHOWN_HISTORY = 60;
 const ANNOUNCE_SECONDS = 10;
 const SIGNS = { well: "✓", care: "!", work: "↻", bad: "✕", rest: "‖", unknown: "…" };
-const STEPS = ["Condemn", "Peers know", "Wait until dead", "Free workloads", "Give back"];
+const STEPS = ["Condemn", "Peers know", "Wait until dead", "Free workloads", "Restore Node"];
 const STEP_OF = {
   "condemning": 0, "switching off": 0, "acknowledging": 1, "waiting": 2, "checking": 2, "freeing": 3,
-  "giving back": 4, "switching on": 4,
+  "restoring": 4, "switching on": 4,
 };
 const HELD = new Set(["held back", "over budget"]);
-const FREED = new Set(["giving back", "switching on", "clearing"]);
+const FREED = new Set(["restoring", "switching on", "clearing"]);
 const LIMIT_NAMES = {
   "no-leader": "Nobody leads", "pause": "Paused", "maintenance": "Maintenance", "dry-run": "Dry run",
   "budget": "Budget spent", "held": "No remediation may begin now", "trouble": "The leader has trouble",

@@ -107,12 +107,12 @@ def _after_deletion(view: View, stored: BackupSeen, backup: Backup) -> NextActio
         return freed(view, stored, backup)
     if seen is None:
         why = "condemnation lifted" if lifted else "workloads released"
-        return view.does(Stage.GIVING_BACK, Recreate(backup), f"{why}; recreating the Node")
+        return view.does(Stage.RESTORING, Recreate(backup), f"{why}; recreating the Node")
     if seen.freed != backup.id:
-        return view.does(Stage.GIVING_BACK, Complete(backup, seen.node.uid), "completing the Node that came back")
+        return view.does(Stage.RESTORING, Complete(backup, seen.node.uid), "completing the Node that came back")
     if not seen.conditioned:  # before its requester looks at the Node again
         unknown = SetUnknown(view.name, seen.node.uid, seen.node.resource_version)
-        return view.does(Stage.GIVING_BACK, unknown, "the Node that came back reports nothing; setting Ready=Unknown")
+        return view.does(Stage.RESTORING, unknown, "the Node that came back reports nothing; setting Ready=Unknown")
     clear = _clear(view, backup.id)
     if clear is not None:
         return clear
@@ -134,7 +134,7 @@ def _after_others(view: View, stored: BackupSeen, backup: Backup) -> NextAction:
         )
     if seen.replaces != backup.uid:
         complete = Complete(backup, seen.node.uid)
-        return view.does(Stage.GIVING_BACK, complete, "completing the Node that somebody else has recreated")
+        return view.does(Stage.RESTORING, complete, "completing the Node that somebody else has recreated")
     drop = DropBackup(view.name, seen.node.uid, stored.resource_version)
     return view.does(Stage.CLEARING, drop, "the Node that somebody else has recreated has all that is in its backup")
 

@@ -279,7 +279,7 @@ def _completed(view: View) -> NextAction | None:
     backup, seen = own_backup(view), view.seen
     if backup is None or seen is None or seen.node.uid == backup.uid or seen.freed == backup.id:
         return None
-    return view.does(Stage.GIVING_BACK, Complete(backup, seen.node.uid), "completing the Node that came back")
+    return view.does(Stage.RESTORING, Complete(backup, seen.node.uid), "completing the Node that came back")
 
 
 def _recreated(view: View) -> NextAction | None:
@@ -287,7 +287,7 @@ def _recreated(view: View) -> NextAction | None:
     backup = own_backup(view)
     if backup is None or view.seen is not None or view.name not in view.observed.enrolled:
         return None
-    return view.does(Stage.GIVING_BACK, Recreate(backup), "workloads released; recreating the Node")
+    return view.does(Stage.RESTORING, Recreate(backup), "workloads released; recreating the Node")
 
 
 def switched_on(view: View, host: BareMetalHost, why: str) -> NextAction:
