@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+import math
 import random
 from functools import partial
 from typing import Any, Callable
@@ -77,6 +78,8 @@ class Api:
         """Whether the CRD of the machines is there."""
         self.leases: dict[str, str] = {}
         """Of kubelets, by node: when each was last renewed."""
+        self._renewed_before: dict[str, float] = {}
+        """The same of the renewal before."""
         self.pods: dict[str, float] = {}
         """By node: when the pods were last written that it runs, or ran when it was last there."""
         self.machine_deleted_at: dict[str, float] = {}
@@ -117,6 +120,16 @@ class Api:
         """The same; None if there is no such object."""
         self.check_served(kind)
         return self.found(parse, kind, namespace, name) if self.exists(kind, namespace, name) else None
+
+    def renew(self, node: str) -> None:
+        """As its kubelet renews its Lease."""
+        self._renewed_before[node] = float(self.leases.get(node, "-inf"))
+        self.leases[node] = f"{self._time.now:.3f}"
+
+    def renewed_at(self, node: str, until: float) -> float:
+        """When a kubelet had last renewed its Lease at that time, which is less than one period ago; -inf if never."""
+        newest = float(self.leases.get(node, "-inf"))
+        return newest if newest <= until else self._renewed_before.get(node, -math.inf)
 
     def exists(self, kind: Resource, namespace: str, name: str) -> bool:
         try:

@@ -116,6 +116,10 @@ class Attacks:
             self._await_promises()
 
     def _await_promises(self) -> None:
+        """A host that a fence has switched off is started by hand: who began that fence may have forgotten it."""
+        for host in self._world.hosts.values() if self._world.devices is not None else ():
+            if not host.powered:
+                host.switch_on()
         if all(map(self._has_promised, self._world.names)):
             self._world.start_leaders()
         else:

@@ -37,7 +37,8 @@ def make_machine(api: Api, name: str) -> None:
     kind = api.cluster.kind
     if not api.cluster.machines_are_nodes:
         spec = {"spec": {"providerID": f"baremetalhost:///{MACHINES_IN}/{name}"}} if api.cluster.power_cycles else {}
-        api.create(kind, MACHINES_IN, {"metadata": {"name": name}, **spec})
+        labels = {"cluster.x-k8s.io/control-plane": ""} if _is_of_control_plane(api, name) else {}
+        api.create(kind, MACHINES_IN, {"metadata": {"name": name, "labels": labels}, **spec})
         api.patch(kind, MACHINES_IN, name, {"status": {"nodeRef": {"kind": "Node", "name": name}}}, "status")
 
 
@@ -60,9 +61,14 @@ def register(api: Api, name: str, number: int) -> None:
     api.create(NODES, "", _node(api, name, number, f"10.0.{number // 250}.{number % 250 + 1}"))
 
 
+def _is_of_control_plane(api: Api, name: str) -> bool:
+    """Where a host that resets itself comes back by itself, nothing tells it from others."""
+    return name in api.cluster.api_on and bool(api.cluster.power_cycles or api.cluster.fenced)
+
+
 def _node(api: Api, name: str, number: int, address: str) -> Json:
     labels = {"example.com/rack": str(number // RACK)}
-    if (api.cluster.power_cycles or api.cluster.fenced) and name in api.cluster.api_on:
+    if _is_of_control_plane(api, name):
         labels[CONTROL_PLANE_LABELS[0]] = ""
     annotations = {"example.com/note": "any", **api.cluster.naming(name)}
     metadata = {"name": name, "annotations": annotations, "labels": labels}

@@ -241,7 +241,7 @@ class Kubelet:
 
     def _report(self) -> None:
         name = self._host.name
-        self._api.leases[name] = f"{self._time.now:.3f}"
+        self._api.renew(name)
         if not self._api.exists(NODES, "", name):
             self._host.register()
         node = self._api.if_there(as_it_is, NODES, "", name)

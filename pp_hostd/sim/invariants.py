@@ -28,6 +28,9 @@ from pp_hostd.sim.violation import Violation
 from pp_hostd.sim.world import World
 from pp_hostd.timing import dead_seconds
 
+FREED_AFTER_SECONDS = 5.0
+"""So long a leader takes from its last look at a kubelet's Lease until a deletion has its effect."""
+
 
 class Invariants:
     """Hears of everything that could break one."""
@@ -49,8 +52,8 @@ class Invariants:
         world.on_restored = self._restored
         world.on_false_proof = self._false_proof
         world.on_started = self._started
-        self._off_for: dict[str, str] = {}
-        """By node: the request for which its host was last switched off."""
+        self._off_for: dict[str, tuple[str, float]] = {}
+        """By node: the request for which its host was last switched off, and when."""
         self._cycled: dict[str, tuple[str, float]] = {}
         """The same of nodes that were freed, and when, if they have not started workloads since."""
         if world.operator is not None:
@@ -75,16 +78,18 @@ class Invariants:
         elif host is not None and host.runs_workloads and not self._is_misled(node):
             raise Violation("two copies", f"{node} runs the workloads that the leader has just freed")
         if host is not None and not host.powered and node in self._off_for:
-            self._cycled[node] = self._off_for[node], self._world.time.now
+            self._cycled[node] = self._off_for[node][0], self._world.time.now
         self._remediation(node)
         self._attempt(node)
 
     def _is_misled(self, node: str) -> bool:
-        """Whether the plug in its fence-config is another host's, and its kubelet is silent: then nothing contradicts
-        the other host's BMC. A person has to see to that."""
+        """Whether the plug in its fence-config is another host's, and its kubelet was silent as the leader looked last:
+        then nothing contradicts the other host's BMC. A person has to see to that."""
         fenced = dict(zip(self._world.names, self._world.api.cluster.fenced))
-        renewed_at = float(self._world.api.leases.get(node, "-inf"))
-        return fenced.get(node) == WRONG_PLUG and self._world.time.now - renewed_at > SILENT_SECONDS
+        looked_at = self._world.time.now - FREED_AFTER_SECONDS
+        return (
+            fenced.get(node) == WRONG_PLUG and looked_at - self._world.api.renewed_at(node, looked_at) > SILENT_SECONDS
+        )
 
     def _attempt(self, node: str) -> None:
         """No attempt of a remediation object deletes the Node that came after the one that it was made for. (A person
@@ -117,13 +122,14 @@ class Invariants:
         was deleted since: that ends all that was done for it. Remediation objects retry after their own timeout, and
         our health checks request again after nodeStartupTimeout."""
         before, freed_at = self._cycled.pop(node, (request, 0.0))
-        self._off_for[node] = request
+        _, off_at = self._off_for.get(node, ("", 0.0))
+        self._off_for[node] = request, self._world.time.now
         checked = self._world.api.cluster.health_checks and self._world.time.now >= freed_at + STARTUP_SECONDS
         if (
             self._world.people.health_check is None
             and not checked
             and before != request
-            and self._world.api.machine_deleted_at.get(node, 0.0) < freed_at
+            and self._world.api.machine_deleted_at.get(node, 0.0) < off_at
         ):
             raise Violation("one power cycle per fault", f"{node} is switched off again before it was back")
 
@@ -203,7 +209,7 @@ class Invariants:
     def _host_at_the_end(self, name: str, host: Host) -> None:
         world = self._world
         if not world.api.exists(NODES, "", name):
-            if not self._registers(name, host):
+            if not (self._registers(name, host) or self._is_just_freed(name)):
                 raise Violation("progress", f"Node {name} is missing")
             return
         node = world.api.found(parse_node, NODES, "", name)
@@ -230,8 +236,10 @@ class Invariants:
 
     def _is_remediated(self, name: str) -> bool:
         """Whether somebody requests it, or it was freed a short while ago, and may not be back."""
-        just_freed = self._world.time.now < self._freed_at.get(name, -math.inf) + STUCK_SECONDS
-        return just_freed or name in self._cycled or _is_requested(self._world, name)
+        return self._is_just_freed(name) or name in self._cycled or _is_requested(self._world, name)
+
+    def _is_just_freed(self, name: str) -> bool:
+        return self._world.time.now < self._freed_at.get(name, -math.inf) + STUCK_SECONDS
 
     def _is_fenced(self, name: str) -> bool:
         """Whether a NodeFence for it is not over. A person may have said that it is over while the host was off: that

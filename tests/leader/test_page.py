@@ -228,6 +228,38 @@ async def test_a_slow_reader_gets_the_newest_version_alone(painted: Painted) -> 
         await other.aclose()
 
 
+async def test_only_beats_are_sent_while_reads_show_nothing_new(
+    painted: Painted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LEASE_SECONDS", "BEAT_SECONDS", "LEAST_PAUSE_SECONDS"):
+        monkeypatch.setattr(live, name, 0.01)
+    painted.says()
+    async with serving(painted) as page:
+        stream = page.live.stream()
+        await until(stream, b"event: hosts")
+        begun = page.client.requests
+        while page.client.requests < begun + 5:
+            beat = await stream.__anext__()
+            assert (beat.count(b"event: "), beat[:12]) == (1, b"event: beat\n")
+        await stream.aclose()
+
+
+async def test_a_change_soon_after_another_waits_so_that_the_leader_has_time_left(
+    painted: Painted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    painted.says()
+    async with serving(painted) as page:
+        stream = page.live.stream()
+        await until(stream, b"event: hosts")
+        monkeypatch.setattr(live, "LEAST_PAUSE_SECONDS", 1.0)
+        began_at = asyncio.get_running_loop().time()
+        for number in range(2):
+            painted.says(course("w-1", "waiting", f"sentence {number}", 3))
+            await until(stream, f"sentence {number}".encode())
+        assert asyncio.get_running_loop().time() - began_at >= 1.0
+        await stream.aclose()
+
+
 async def until(stream: Any, words: bytes) -> bytes:
     """The next part that holds these words, with all before it."""
     found = b""

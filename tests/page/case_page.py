@@ -142,20 +142,6 @@ def test_hundreds_of_hosts_are_seen_at_a_glance_and_found_by_name_and_by_keyboar
         assert browser.run("return document.activeElement.ariaLabel") == "worker-2: Protected"
         browser.keys("#find", "worker-49")
         assert browser.run("return document.querySelectorAll('#hosts button').length") == 11
-        milliseconds = browser.run(MEASURE)
-        print(f"500 hosts are drawn in {milliseconds:.0f} ms")
-
-
-MEASURE = """
-document.querySelector('#find').value = '';
-tiles.clear();
-document.querySelector('#hosts').replaceChildren();
-const before = performance.now();
-showHosts(seen.hosts);
-document.body.getBoundingClientRect();
-return performance.now() - before;
-"""
-"""Makes all hosts again, and their layout."""
 
 
 def test_nothing_is_announced_while_only_the_clock_goes_on(cluster: EmbeddedCluster, browser: Browser) -> None:

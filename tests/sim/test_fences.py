@@ -19,7 +19,7 @@ from pp_hostd.sim.host import Host
 from pp_hostd.sim.invariants import Invariants
 from pp_hostd.sim.leader_port import Freed, claim_of
 from pp_hostd.sim.run import run
-from pp_hostd.sim.schedule import Trouble
+from pp_hostd.sim.schedule import Schedule, Trouble
 from pp_hostd.sim.time import Time
 from pp_hostd.sim.violation import Violation
 from pp_hostd.sim.world import World
@@ -233,3 +233,65 @@ def test_a_flow_that_nobody_carries_out_is_a_violation() -> None:
     world.time.run(300.0)
     with pytest.raises(Violation, match="progress: the NodeFence of node-5 is stuck"):
         invariants.at_the_end()
+
+
+def lasting(at: float, what: str, who: tuple[str, ...] = (), seconds: float = 0.0, part: float = 0.0) -> Trouble:
+    return Trouble(at, what, who, seconds, part)
+
+
+FOUND = {
+    "an object is deleted while a fence with a wrong plug tries again and again": Schedule(
+        811281892,
+        3,
+        (
+            lasting(19.67, "kubelet is sick", ("node-2",), 14.5),
+            lasting(38.39, "cut off", ("node-2",), 20.0),
+            lasting(75.29, "request", ("node-2",)),
+        ),
+        cluster=Cluster(
+            strategy="resources",
+            requested_by="PoisonPillRemediation",
+            health_checks=True,
+            fenced=(STORED, WRONG_PLUG, REBOOT),
+            agentless=("node-2", "node-3"),
+        ),
+    ),
+    "an object is deleted while a fence that gave up keeps a backup": Schedule(
+        811272947,
+        6,
+        (
+            lasting(11.38, "agent stalls at the worst moment", ("node-1",)),
+            lasting(12.38, "cut off", ("node-1",), 110.5),
+            lasting(12.38, "a fence device can't be reached", ("node-1",), 140.0),
+            lasting(15.08, "a host is slow", ("node-6",), 2.9, 0.7),
+            lasting(22.17, "request", ("node-1",)),
+            lasting(65.45, "request", ("node-1",), 0.0, 0.42),
+        ),
+        cluster=Cluster(
+            machines="cluster-api",
+            tainted=("node-3", "node-6"),
+            requested_by="PoisonPillRemediation",
+            health_checks=True,
+            fenced=(REBOOT, OFF_ON, "network", OFF_ON, REBOOT, STORED),
+            thresholds=True,
+        ),
+    ),
+    "etcd is restored while a host is off": Schedule(
+        811268615,
+        3,
+        (
+            lasting(5.0, "etcd is saved"),
+            lasting(13.43, "kubelet is sick", ("node-2",), 26.7),
+            lasting(68.43, "etcd is restored"),
+        ),
+        end_at=540.0,
+        cluster=Cluster(health_checks=True, fenced=(STORED, OFF_ON, "network"), agentless=("node-3",), arm_pairs=False),
+    ),
+}
+"""Days that ended badly once."""
+
+
+@pytest.mark.parametrize("day", FOUND)
+def test_days_that_were_found_end_well(day: str) -> None:
+    schedule = replace(FOUND[day], healed_at=HEALED_AT, end_at=max(FOUND[day].end_at, 420.0))
+    assert run(schedule, Settings()).violation == ""

@@ -120,7 +120,7 @@ def test_an_object_that_is_deleted_while_its_node_is_missing_stays_until_that_is
     world.make()
     world.run(lambda: bool(world.steps(DeleteNode)))
     world.delete()
-    world.run(lambda: not world.is_gone() and "given back" in world.told())
+    world.run(lambda: not world.is_gone() and "usable again" in world.told())
     world.run(world.is_gone)
     assert world.given_back()
 

@@ -293,6 +293,6 @@ def _cleaned_up(wanted: Wanted) -> NextAction | None:
     if wanted.is_asked and not any(remedy.has_freed(view) for remedy in wanted.remedies):
         step = Clear(machine.machine_key, machine.uid, machine.resource_version, last_id(machine.condemnation))
         return wanted.does(Stage.CLEARING, step, f"{told}: the remediation is no longer requested")
-    if wanted.is_asked or wanted.is_marked or view.backup_seen is not None:
+    if wanted.is_under_way:
         return wanted.waits(Stage.CLEARING, f"{told}; waiting until its Node is usable again")
     return _let_go(wanted, told, word)

@@ -9,7 +9,7 @@ from pp_hostd.frozen import frozen
 from pp_hostd.leader.interfaces import Remedy
 from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.plan.view import View
-from pp_hostd.leader.requests.remediation_objects.remediation import Phase, Remediation, RemediationsSeen
+from pp_hostd.leader.requests.remediation_objects.remediation import KINDS, Phase, Remediation, RemediationsSeen
 from pp_hostd.leader.requests.remediation_objects.steps import SetPhase
 from pp_hostd.leader.steps.port import LeaderStep
 from pp_hostd.model.condemnation import NotRequested
@@ -75,6 +75,15 @@ class Wanted:
     @property
     def is_marked(self) -> bool:
         return any(remedy.has_marked(self.view) for remedy in self.remedies)
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether something is left of a remediation that objects can request. A NodeFence has a request of its own and
+        may wait for a person: its marks do not count, nor does a backup that is dropped only once it is over."""
+        names = {kind.remedy for kind in KINDS}
+        marked = any(remedy.has_marked(self.view) for remedy in self.remedies if remedy.name in names)
+        fenced = any(remedy.has_begun(self.view) for remedy in self.remedies if remedy.name not in names)
+        return self.is_asked or marked or (self.view.backup_seen is not None and not fenced)
 
     def does(self, stage: Stage, step: LeaderStep, sentence: str) -> NextAction:
         return self._of(self.view.does(stage, step, sentence))
