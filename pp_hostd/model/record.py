@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from re import Pattern
 from typing import Any, Callable, TypeVar
@@ -159,6 +159,11 @@ def render(fields: Mapping[str, Any]) -> str:
     """The record as compact JSON with our version; fields that are None are left out."""
     present = {key: value for key, value in fields.items() if value is not None}
     return json.dumps({"v": VERSION, **present}, separators=(",", ":"), allow_nan=False)
+
+
+def render_list(elements: Sequence[str]) -> str:
+    """As `render` has it in a record."""
+    return json.dumps(elements, separators=(",", ":"))
 
 
 def _decoded(text: str | bytes) -> Any:

@@ -27,10 +27,12 @@ from pp_hostd.model.record import (
     matching,
     read,
     render,
+    render_list,
 )
 
 _UUID = re.compile("-".join(f"[0-9a-f]{{{digits}}}" for digits in (8, 4, 4, 4, 12)))
 _PACKED_UID = Form("a uid as 22 characters of base64, or = and the uid", re.compile("[A-Za-z0-9_-]{22}|=[!-~]{1,128}"))
+_AT_ONCE = 100
 _COLUMNS = 3  # name, machine, address: what has ends in common with other rows
 Ends = tuple[str, str]
 Shared = tuple[Ends, ...]
@@ -110,7 +112,10 @@ class Roster:
         return Electorate(version, self.oldest, self._shared, rows)
 
     def render(self) -> str:
-        return render({"version": self.version, "oldest": self.oldest, "shared": self._shared, "nodes": self._rows})
+        """A hundred rows at a time: to write thousands at once takes a megabyte for a moment, which the agent keeps."""
+        whole = render({"version": self.version, "oldest": self.oldest, "shared": self._shared, "nodes": []})
+        parts = (render_list(self._rows[first : first + _AT_ONCE]) for first in range(0, len(self._rows), _AT_ONCE))
+        return whole.replace('"nodes":[]', f'"nodes":[{",".join(part[1:-1] for part in parts)}]')
 
 
 def parse_roster(text: object) -> Roster | Unreadable:

@@ -210,6 +210,26 @@ def test_5000_nodes_weigh_less_than_a_megabyte_in_memory() -> None:
     assert held < 1_000_000
 
 
+@pytest.mark.parametrize("nodes", [0, 1, 99, 100, 101, 250])
+def test_rows_that_are_written_a_few_at_a_time_make_one_list(nodes: int) -> None:
+    roster = Roster.of(9, 3, map(_openshift, range(nodes)))
+    text = roster.render()
+    assert len(json.loads(text)["nodes"]) == nodes
+    assert text == json.dumps(json.loads(text), separators=(",", ":"))
+    assert parse_roster(text) == roster
+
+
+def test_to_write_5000_nodes_takes_little_more_than_their_text() -> None:
+    roster = Roster.of(9, 3, map(_openshift, range(5000)))
+    tracemalloc.start()
+    try:
+        size = len(roster.render())
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2.5 * size
+
+
 @draw.examples
 @given(st.lists(st.text("ab", max_size=4), min_size=1, max_size=4))
 def test_names_that_begin_and_end_alike_are_read_back(suffixes: list[str]) -> None:
