@@ -227,7 +227,7 @@ def test_a_state_whose_copies_are_both_corrupt_is_set_aside_and_counts_as_nothin
         assert len(sentences) == 2
         for path, sentence in zip(paths, sentences):
             assert sentence.startswith(f"{path}: ")
-            assert f"set aside as {path}.corrupt" in sentence
+            assert f"renamed it to {path}.corrupt" in sentence
     assert {path.name for path in Path(files.run_directory).iterdir()} == {"state.corrupt", "state.before.corrupt"}
     assert Path(f"{state_of(files)}.corrupt").read_bytes() == content
     assert files.load(BOOT, Gate.OPEN, NOW) == (None, ())
@@ -246,7 +246,7 @@ def test_of_a_corrupt_state_the_judgement_before_stands_and_is_at_most_one_older
     kept, sentences = files.load(BOOT, Gate.OPEN, NOW)
     assert kept == SavedState(proofs[-2], BOND)
     assert len(sentences) == 2
-    assert f"set aside as {state_of(files)}.corrupt" in sentences[0]
+    assert f"renamed it to {state_of(files)}.corrupt" in sentences[0]
     assert sentences[1] == f"{before_of(files)}: the copy of the judgement before counts instead"
     assert files.load(BOOT, Gate.OPEN, NOW) == (kept, ())
 

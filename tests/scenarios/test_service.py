@@ -302,7 +302,7 @@ def test_a_dry_run_says_what_it_would_do_and_touches_nothing(dry_stage: Stage) -
         shows(each, "healthy")
     dry_stage.bed.cut(host.name)
     shows(host, "would reset this host (dry run)")  # for whichever of two reasons comes first
-    says(host, "dry run: this host would have been reset now")
+    says(host, "dry run: the agent would have reset this host now")
     dry_stage.bed.heal()
     shows(host, "healthy")
     for each in (host, *others):
