@@ -24,24 +24,24 @@ class Feeding:
         self._time, self._process, self._host, self._boot = time, process, host, boot
         self._timeout_seconds, self._wake = timeout_seconds, wake
         self._stall_seconds = 0.0
-        self._stalls_at_worst = False
+        self._tell_hang: Callable[[float], None] | None = None  # while it stalls at the worst moment
 
     def stall(self, seconds: float) -> None:
         """If it is about to feed, it hangs between judging and feeding (rule 2)."""
         self._stall_seconds = seconds
         self._process.later(STALL_WITHIN_SECONDS, partial(setattr, self, "_stall_seconds", 0.0))
 
-    def stall_at_worst(self) -> None:
+    def stall_at_worst(self, tell_hang: Callable[[float], None]) -> None:
         """Without a proof it hangs after each feeding for as long as its watchdog lets it; and before it, when the old
-        one is about to run out."""
-        self._stalls_at_worst = True
+        one is about to run out. `tell_hang` hears for how long, each time."""
+        self._tell_hang = tell_hang
 
     def stall_no_more(self) -> None:
-        self._stalls_at_worst = False
+        self._tell_hang = None
 
     def feed(self, lived_seconds: float, life_seconds: Callable[[], float]) -> None:
         """After a judgement by a proof of that age, which lasts for so long."""
-        left = life_seconds() - lived_seconds if self._stalls_at_worst else math.inf
+        left = life_seconds() - lived_seconds if self._tell_hang is not None else math.inf
         if left < A_MOMENT:
             self._stall_seconds = self._boot.fires_at - self._time.now - A_MOMENT
         if self._stall_seconds > 0:
@@ -50,13 +50,22 @@ class Feeding:
         self._host.feed(self._boot)
         if left < 3 * A_MOMENT:
             self._process.later(left - A_MOMENT / 2, self._wake)  # the very last judgement that may feed
-        elif self._stalls_at_worst and lived_seconds > UNPROVEN_SECONDS:
-            self._process.hang(min(left, self._timeout_seconds) - 2 * A_MOMENT)
+        elif self._tell_hang is not None and lived_seconds > UNPROVEN_SECONDS:
+            self._hang(min(left, self._timeout_seconds) - 2 * A_MOMENT)
 
     def _feed_late(self, *, forever: bool) -> None:
         """And then, perhaps, it never judges again."""
         seconds, self._stall_seconds = self._stall_seconds, 0.0
-        self._process.hang(seconds)
+        self._hang(seconds)
         self._process.do(partial(self._host.feed, self._boot))
         if forever:
-            self._process.do(partial(self._process.hang, 2 * self._timeout_seconds))
+            self._process.do(self._hang_on)
+
+    def _hang_on(self) -> None:
+        if self._tell_hang is not None:
+            self._hang(2 * self._timeout_seconds)
+
+    def _hang(self, seconds: float) -> None:
+        self._process.hang(seconds)
+        if self._tell_hang is not None:
+            self._tell_hang(seconds)

@@ -290,8 +290,7 @@ class Play:
         name = trouble.who[0]
         _, agent = self._world.agents.get(name, (None, None))
         if agent is not None:
-            agent.feeding.stall_at_worst()
-            self._world.disturbances.disturbed(name, 100.0)
+            agent.feeding.stall_at_worst(partial(self._world.disturbances.disturbed, name))
 
     def _stop(self, trouble: Trouble) -> None:
         """As for an update of the package: stopped, and started again a little later, or once all is healed."""

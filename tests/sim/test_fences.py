@@ -287,6 +287,21 @@ FOUND = {
         end_at=540.0,
         cluster=Cluster(health_checks=True, fenced=(STORED, OFF_ON, "network"), agentless=("node-3",), arm_pairs=False),
     ),
+    "an agent stalls at the worst moment, and has no proof until minutes later": Schedule(
+        1111263529,
+        2,
+        (
+            lasting(18.79, "agent stalls at the worst moment", ("node-2",), 0.0, 0.89),
+            lasting(110.17, "cut off from API", ("node-2",), 16.9, 0.56),
+        ),
+        cluster=Cluster(
+            machines="openshift",
+            strategy="out-of-service",
+            health_checks=True,
+            fenced=(REBOOT, REBOOT),
+            agentless=("node-1",),
+        ),
+    ),
 }
 """Days that ended badly once."""
 
