@@ -62,7 +62,7 @@ class Site:
         self.guest.write("/etc/pp-hostd/kubeconfig", yaml.safe_dump(config), "600")
         self.act_as("admin")
         self.guest.write("/etc/pp-hostd/peer.key", secrets.token_hex(32), "600")
-        self.guest.write(OVERRIDES, f"{settings}[peers]\nport = {_free_port()}\naddress = '127.0.0.1'\n")
+        self.guest.write(OVERRIDES, f"{settings}[peers]\nport = {free_port()}\naddress = '127.0.0.1'\n")
 
     def act_as(self, user: str) -> None:
         """Gives the agent the rights of that user from now on; `reader` may not write."""
@@ -115,7 +115,8 @@ def prepared(guest: Guest) -> Iterator[Site]:
         yield Site(guest, cluster, contents)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """On loopback, which the guest shares."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         port: int = sock.getsockname()[1]

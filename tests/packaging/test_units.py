@@ -15,6 +15,7 @@ FIGURES = {
     "pp-hostd-gate.service": 1.9,
     "pp-leader.service": 1.2,
     "pp-leader-fence@.service": 1.4,
+    "pp-metrics@.service": 2.0,
 }
 
 
