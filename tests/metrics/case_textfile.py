@@ -55,6 +55,6 @@ def test_node_exporter_serves_the_figures_and_whether_the_daemon_answers() -> No
         assert promtool("check", "metrics", stdin=(host.etc / "pp-hostd.prom").read_text()) == ""
         assert [each.name for each in host.etc.glob("*.prom*")] == ["pp-hostd.prom"]
         host.stop_agent()
-        assert written(host) == 3
+        eventually(lambda: written(host) == 3, "nobody answers any more")
         text = exported(host.etc)
         assert "pp_hostd_up 0\n" in text and "pp_hostd_protected" not in text

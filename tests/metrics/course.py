@@ -8,6 +8,8 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+from pp_hostd.kube.resources import NODE_HEALTH_CHECKS
+from pp_hostd.leader.requests.health_checks.definitions import default_check
 from tests.harness.bed.host import Host
 from tests.harness.bed.relay import Mode
 from tests.harness.embedded import EmbeddedCluster
@@ -18,6 +20,8 @@ from tests.metrics.prometheus import Prometheus
 from tests.scenarios.leading import LEADERS, LeaderStage
 
 AGENT, LEADER = 9479, 9480
+UNHURRIED = [{"type": "Ready", "status": "False", "timeout": "1h"}]
+"""Of a health check that finds every node healthy for as long as the course takes."""
 PATIENT_SECONDS = 60.0
 
 
@@ -35,6 +39,9 @@ class Course:
     @contextlib.contextmanager
     def begin(cls, directory: Path) -> Iterator[Course]:
         with EmbeddedCluster.start() as cluster, LeaderStage.on(cluster, 4, leader__max_at_once=1) as stage:
+            check = default_check()
+            check["spec"] = {"selector": {}, "unhealthyConditions": UNHURRIED}
+            stage.contents.create(NODE_HEALTH_CHECKS, check)
             hosts = {host.name: host for host in stage.begin()}
             doors = Doors({name: (AGENT, LEADER) if name in LEADERS else (AGENT,) for name in hosts})
             doors.open(list(hosts.values()))

@@ -118,6 +118,18 @@ def test_what_comes_from_the_cluster_is_text(cluster: EmbeddedCluster, browser: 
         assert browser.run("return [document.images.length, document.scripts.length]") == [0, 1]
 
 
+def test_what_is_blocked_and_has_no_node_has_a_card_of_its_own(cluster: EmbeddedCluster, browser: Browser) -> None:
+    with contextlib.closing(Painted(cluster, [node("w-1")])) as painted:
+        told = ["there is no Machine infra/a", "there is no Machine infra/b"]
+        painted.says(*(course("", "held back", sentence, 5, refused=True) for sentence in told))
+        browser.open(Onlooker(cluster).url)
+        browser.shows("(no node)", "#verdict")
+        shown = "return [...document.querySelectorAll('.course')].map((each) => each.innerText)"
+        eventually(lambda: len(browser.run(shown)) == len(told), "each has a card")
+        for sentence, card in zip(told, browser.run(shown)):
+            assert card.startswith("(no node)") and sentence[1:] in card
+
+
 def test_the_clocks_of_the_reader_and_of_the_leader_may_differ(cluster: EmbeddedCluster, browser: Browser) -> None:
     with contextlib.closing(Painted(cluster, [node("w-1", RESETTING, condemned=True)])) as painted:
         painted.says(course("w-1", "waiting", WAITING, 10))

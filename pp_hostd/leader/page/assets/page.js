@@ -126,8 +126,10 @@ function verdict() {
   return ["well", enrolled === 1 ? "The one host is protected" : `All ${enrolled} hosts are protected`, lastFinished()];
 }
 
+const nameOf = (course) => course.node || course.machine || "(no node)";
+
 function names(courses) {
-  const all = courses.map((each) => each.node || each.machine);
+  const all = courses.map(nameOf);
   return all.length > 3 ? `${all.length} hosts` : all.join(", ").replace(/, ([^,]*)$/, " and $1");
 }
 
@@ -197,7 +199,7 @@ function announce(words) {
 
 function showCourses(courses) {
   byId("now").hidden = !courses.length;
-  const keys = courses.map((each) => `${each.node} ${each.machine}`);
+  const keys = courses.map((each) => (each.node || each.machine ? `${each.node} ${each.machine}` : each.sentence));
   for (const [key, card] of cards) {
     if (!keys.includes(key)) {
       card.item.remove();
@@ -221,10 +223,10 @@ function newCard(course) {
   card.elapsed = make("span");
   card.promised = make("small");
   card.clock.append(card.elapsed, card.promised);
-  head.append(make("h3", "", course.node || course.machine), card.stage, card.clock);
+  head.append(make("h3", "", nameOf(course)), card.stage, card.clock);
   card.words = make("p", "words");
   card.bar.setAttribute("role", "progressbar");
-  card.bar.setAttribute("aria-label", `Remediation of ${course.node || course.machine}`);
+  card.bar.setAttribute("aria-label", `Remediation of ${nameOf(course)}`);
   card.bar.append(card.fill);
   card.steps.append(...STEPS.map((words) => make("li", "", words)));
   card.item.append(head, card.words, card.bar, card.steps);
