@@ -125,8 +125,9 @@ class PoweredWorld(World):
         self._becomes_ready()
 
     def _becomes_ready(self) -> None:
-        """A kubelet that has started says so, unless it is `sick`."""
-        status = {"conditions": [{"type": "Ready", "status": "False" if self.sick else "True"}]}
+        """A kubelet that has started says so, unless it is `sick`; it reports its boot in any case."""
+        ready = {"type": "Ready", "status": "False" if self.sick else "True"}
+        status = {"nodeInfo": {"bootID": f"boot-{self.boot}"}, "conditions": [ready]}
         if self.running and self.api.get("nodes", HOST) is not None:
             self.api.patch("nodes", HOST, {"status": status})
 

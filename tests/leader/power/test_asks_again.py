@@ -145,28 +145,20 @@ def test_a_backup_that_arrives_when_its_power_cycle_is_over_keeps_no_request_fro
     assert world.restored()
 
 
-# A Node that is kept: it says until its kubelet has started what the boot before said.
+# A Node without a backup. Until its kubelet has started, one that is kept says what the boot before said, and one that
+# was recreated says nothing.
 
 
 class Kept(AskedAgain):
-    """Power that reads off ends the wait for peers that never acknowledge, and the strategy keeps the Node."""
+    """Power that reads off ends the wait for peers that never acknowledge; by default the strategy keeps the Node."""
 
-    def __init__(self) -> None:
-        super().__init__(replace(SETTINGS, leader=replace(SETTINGS.leader, strategy="resources")))
+    def __init__(self, strategy: str = "resources") -> None:
+        super().__init__(replace(SETTINGS, leader=replace(SETTINGS.leader, strategy=strategy)))
         self.with_settings(fallback=True)
         self.annotate_machine(self.machine_key, **{"pp-hostd.io/flow": "poison-pill"})
         for peer in self.peers.values():
             peer.reachable = False
-        self._reports("boot-1")
         self._becomes_ready()
-
-    def _reports(self, boot: str) -> None:
-        self.api.patch("nodes", HOST, {"status": {"nodeInfo": {"bootID": boot}}})
-
-    def _starts(self) -> None:
-        super()._starts()
-        if self.running:
-            self._reports(f"boot-{self.boot}")
 
     def is_awaited(self) -> bool:
         return self.host.booting is not None
@@ -175,8 +167,9 @@ class Kept(AskedAgain):
         return self.is_well() and not self.is_awaited() and not self.driver.next_actions
 
 
-def test_a_request_that_is_made_while_the_host_of_a_kept_node_boots_begins_no_second_power_cycle() -> None:
-    world = Kept()
+@pytest.mark.parametrize("strategy", ["resources", "node-delete"])
+def test_a_request_that_is_made_while_a_host_without_a_backup_boots_begins_no_second_power_cycle(strategy: str) -> None:
+    world = Kept(strategy)
     world.request()
     world.run(lambda: world.is_awaited() and world.host.powered_on is True, seconds=2000)
     world.a_term("a")  # whose leader has seen nothing of this
@@ -185,7 +178,8 @@ def test_a_request_that_is_made_while_the_host_of_a_kept_node_boots_begins_no_se
     assert not world.running and "begins no second power cycle" in world.next_action(HOST)
     world.run(world.is_over, seconds=2000)
     assert world.uncondemned()
-    assert len(world.steps(SwitchOff)) == 1 and not world.steps(DeleteNode, DeleteMachine)
+    assert len(world.steps(SwitchOff)) == 1 and not world.steps(DeleteMachine)
+    assert len(world.steps(DeleteNode)) == (strategy == "node-delete")
 
 
 def test_the_host_of_a_kept_node_is_forgotten_once_it_is_back_though_nobody_requests_it() -> None:

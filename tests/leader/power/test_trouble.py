@@ -171,7 +171,7 @@ def test_power_that_reads_off_ends_the_wait_for_peers_that_never_acknowledge() -
         peer.reachable = False
     world.request()
     world.run(lambda: bool(world.steps(Condemn)))
-    world.run(world.is_well, seconds=2000)
+    world.run(lambda: world.is_well() and not world.driver.next_actions, seconds=2000)
     assert world.steps(SwitchOff) and world.steps(DeleteNode)
     assert world.host.request is None and KEY not in str(world.api.get("hosts", "metal/x"))
     assert world.next_action(HOST) == ""

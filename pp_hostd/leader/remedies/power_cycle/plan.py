@@ -31,6 +31,7 @@ from pp_hostd.leader.steps.nodes import Complete, DropBackup, Recreate, StoreBac
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.condemnation import NotRequested, Requested, last_id
 from pp_hostd.model.machine import Machine
+from pp_hostd.model.observed import NodeSeen
 from pp_hostd.model.record import Unreadable
 
 _READY = "back with a Ready Node"
@@ -291,10 +292,18 @@ def _recreated(view: View) -> NextAction | None:
 
 
 def switched_on(view: View, host: BareMetalHost, why: str) -> NextAction:
-    boot, request = view.seen.node.boot if view.seen is not None and is_off(view) else "", request_of(view)
-    booting = replace(request, boot=boot) if boot and request is not None else None
+    """Of a Node that is there the host remembers the power cycle until it is back: no backup does."""
+    seen, request = view.seen, request_of(view)
+    booting = None
+    if seen is not None and request is not None and is_off(view) and (seen.node.boot or _is_recreated(view, seen)):
+        booting = replace(request, boot=seen.node.boot)
     step = SwitchOn(host.machine_key, host.uid, host.resource_version, booting=booting)
     return view.does(Stage.SWITCHING_ON, step, f"{why} ({host.machine_key})")
+
+
+def _is_recreated(view: View, seen: NodeSeen) -> bool:
+    """Whether a leader has recreated it, no kubelet has reported on it yet, and its backup is gone."""
+    return seen.away and own_backup(view) is None
 
 
 def _coming_back(view: View, host: BareMetalHost, valves: Valves) -> NextAction | None:
