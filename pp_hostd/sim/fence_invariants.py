@@ -5,8 +5,11 @@ from __future__ import annotations
 import itertools
 from typing import Callable
 
+from pp_hostd.kube.resources import NODES
 from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.remedies.node_fence.fence import Status
+from pp_hostd.model.keys import FENCED_BOOT
+from pp_hostd.sim.api import as_it_is
 from pp_hostd.sim.fence_devices import Devices
 from pp_hostd.sim.fence_methods import SWITCH
 from pp_hostd.sim.fences import Fences
@@ -31,11 +34,17 @@ class FenceInvariants:
         """For a host whose plug is another one's nobody can do anything but notice it afterwards."""
         ready, since = self._fences.since.get(node, (False, 0.0))
         boot = self._world.hosts[host].boot
-        if host != node or not ready or boot is None or boot.storage_freed:
+        if host != node or not ready or boot is None or boot.id in self._noted(node):
             return
         seconds = self._world.time.now - max(since, boot.since)
         if seconds > LATE_SECONDS:
             raise Violation("needless off", f"{host} is switched off, and was Ready for {seconds:.0f} s")
+
+    def _noted(self, node: str) -> list[str]:
+        """The boots whose workloads were freed, or of which there were none to free: only another one makes it well."""
+        found = self._world.api.if_there(as_it_is, NODES, "", node)
+        annotations = {} if found is None else found["metadata"].get("annotations", {})
+        return str(annotations.get(FENCED_BOOT, "")).split()
 
     def _port_on(self, agent: str, host: str) -> None:
         boot = self._world.hosts[host].boot

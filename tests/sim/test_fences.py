@@ -13,7 +13,17 @@ from pp_hostd.sim.campaign import Arena
 from pp_hostd.sim.cluster import Cluster
 from pp_hostd.sim.days import random_schedule
 from pp_hostd.sim.fence_devices import Devices
-from pp_hostd.sim.fence_methods import IPMI, METHODS, OFF_ON, REBOOT, STORED, STORED_ALONE, SWITCH, WRONG_PLUG
+from pp_hostd.sim.fence_methods import (
+    DEFAULT,
+    IPMI,
+    METHODS,
+    OFF_ON,
+    REBOOT,
+    STORED,
+    STORED_ALONE,
+    SWITCH,
+    WRONG_PLUG,
+)
 from pp_hostd.sim.fence_themes import DEVICES, FENCE_THEMES
 from pp_hostd.sim.host import Host
 from pp_hostd.sim.invariants import Invariants
@@ -286,6 +296,61 @@ FOUND = {
         ),
         end_at=540.0,
         cluster=Cluster(health_checks=True, fenced=(STORED, OFF_ON, "network"), agentless=("node-3",), arm_pairs=False),
+    ),
+    "a request is made while a host boots whose Node was recreated": Schedule(
+        1211263971,
+        4,
+        (
+            lasting(22.76, "request", ("node-2",)),
+            lasting(29.23, "BMC does not answer", ("node-2",), 14.2, 0.33),
+            lasting(69.95, "request", ("node-2",), 0.0, 0.32),
+        ),
+        cluster=Cluster(
+            machines="openshift",
+            power_cycles=True,
+            fallback=True,
+            health_checks=True,
+            fenced=(STORED, REBOOT, DEFAULT, STORED_ALONE),
+            agentless=("node-3", "node-4"),
+        ),
+    ),
+    "a wrong plug is contradicted, and then the node is cut off": Schedule(
+        1211268485,
+        3,
+        (
+            lasting(17.02, "cut off", ("node-2",), 46.0),
+            lasting(17.02, "kubelet is sick", ("node-2",), 116.8),
+            lasting(36.2, "shutdown", ("node-2",), 3.3),
+            lasting(82.68, "cut off", ("node-2",), 12.3),
+        ),
+        cluster=Cluster(
+            strategy="out-of-service",
+            requested_by="PoisonPillRemediation",
+            health_checks=True,
+            fenced=(DEFAULT, WRONG_PLUG, "network"),
+            thresholds=True,
+            agentless=("node-2",),
+            unenrolled=("node-2",),
+            arm_pairs=False,
+        ),
+    ),
+    "storage is cut off, and then only a reboot is configured": Schedule(
+        1211269427,
+        2,
+        (
+            lasting(12.39, "cut off", ("node-2",), 85.0),
+            lasting(76.96, "a fence-config is changed", ("node-2",), 0.0, 0.75),
+            lasting(109.25, "a fence-config is changed", ("node-2",), 0.0, 0.9),
+        ),
+        cluster=Cluster(
+            strategy="out-of-service",
+            tainted=("node-2",),
+            requested_by="PoisonPillRemediation",
+            health_checks=True,
+            fenced=(STORED_ALONE, "network", OFF_ON, REBOOT),
+            thresholds=True,
+            agentless=("node-2",),
+        ),
     ),
     "an agent stalls at the worst moment, and has no proof until minutes later": Schedule(
         1111263529,

@@ -9,7 +9,8 @@ from typing import Any
 from pp_hostd.fencing.call import AgentCall, AgentReply
 from pp_hostd.kube.resources import NODE_FENCES, NODE_REMEDY_CONFIGURATIONS
 from pp_hostd.leader.registry import REGISTRY, Registry
-from pp_hostd.leader.remedies.node_fence.fence import NodeFence, fence_name, parse_fence
+from pp_hostd.leader.remedies.node_fence.automaton import begun_again
+from pp_hostd.leader.remedies.node_fence.fence import NodeFence, fence_name, parse_fence, rendered
 from pp_hostd.leader.remedies.node_fence.seen import DumpsSeen
 from pp_hostd.model.observed import NodeSeen, Observed
 from pp_hostd.model.reachability import Finding
@@ -19,6 +20,7 @@ from tests.leader.virtual_host import HOST, World
 IPMI = {"agent_name": "fence_ipmilan", "ip": "192.0.2.7", "username": "admin", "password_secret": "bmc/password"}
 SAN = {"agent_name": "fence_brocade", "ip": "192.0.2.9", "storage": "san"}
 RENEWAL_SECONDS = 10.0
+MOMENT = "2026-03-01T12:00:00Z"
 
 
 def properties(**values: str) -> str:
@@ -167,6 +169,12 @@ class FenceWorld(World):
 
     def edit(self, **changes: Any) -> None:
         self.api.patch(NODE_FENCES.plural, fence_name(HOST), changes)
+
+    def retry(self) -> None:
+        """As the command writes it."""
+        fence, body = self.found(), self.api.get(NODE_FENCES.plural, fence_name(HOST))
+        assert fence is not None and body is not None
+        self.edit(**rendered(begun_again(fence.progress, "begun again by anna"), body, MOMENT, MOMENT))
 
     # Facts
 

@@ -136,6 +136,44 @@ def test_the_power_of_another_host_proves_nothing_while_the_kubelet_lives() -> N
     assert "see that the method switches this very host" in world.next_action()
 
 
+@pytest.mark.parametrize("another_leads", [False, True])
+def test_a_device_that_called_a_living_host_dead_is_not_believed_once_the_host_is_cut_off(another_leads: bool) -> None:
+    world = refuted()
+    world.cut_off()
+    if another_leads:
+        world.a_term("b")
+    before = len(world.calls)
+    world.run(lambda: "gave up" in world.next_action(), 3600)
+    assert world.pods[HOST] == 2
+    assert world.calls[before:] == [], "nor does the leader switch another host off again"
+    assert "called this host dead which was heard since" in world.next_action()
+
+
+def test_a_device_is_believed_again_by_a_persons_word() -> None:
+    world = refuted()
+    world.cut_off()
+    world.run(lambda: "gave up" in world.next_action(), 3600)
+    world.mode = "obeys"
+    world.retry()
+    world.run(world.free)
+    assert not world.power
+
+
+def refuted() -> FenceWorld:
+    """Its method has switched another host off."""
+    world = a_world(giveup_retries="1", grace_timeout="0s")
+    world.mode = "wrong plug"
+    world.report(HOST, "False")
+    world.fence()
+
+    def is_refuted() -> bool:
+        fence = world.found()
+        return fence is not None and fence.progress.refuted == ("ipmi",)
+
+    world.run(is_refuted)
+    return world
+
+
 def test_a_storage_fence_gives_nothing_back_to_the_boot_whose_workloads_were_freed() -> None:
     world = a_world(grace_timeout="0s")
     world.configure(

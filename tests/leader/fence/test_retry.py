@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
-from pp_hostd.kube.resources import NODE_FENCES, NODE_REMEDY_CONFIGURATIONS
-from pp_hostd.leader.remedies.node_fence.automaton import begun_again
+from pp_hostd.kube.resources import NODE_REMEDY_CONFIGURATIONS
 from pp_hostd.leader.remedies.node_fence.configuration import Configuration, ConfigurationsSeen, parse_configuration
-from pp_hostd.leader.remedies.node_fence.fence import fence_name, rendered
 from pp_hostd.model.observed import Observed
 from tests.leader.fence.fence_world import FenceWorld
 from tests.leader.fence.test_methods_run import TERMINATE
 from tests.leader.virtual_host import HOST
 
 ONCE = {"grace_timeout": "0s", "boot_timeout": "120s", "giveup_retries": "0", "step_retries": "0"}
-MOMENT = "2026-03-01T12:00:00Z"
 
 
 def given_up(world: FenceWorld) -> None:
     world.run(lambda: "gave up" in world.next_action(), 3600)
-
-
-def retry(world: FenceWorld) -> None:
-    """As the command writes it."""
-    fence = world.found()
-    assert fence is not None
-    body: Any = world.api.get(NODE_FENCES.plural, fence_name(HOST))
-    world.edit(**rendered(begun_again(fence.progress, "begun again by anna"), body, MOMENT, MOMENT))
 
 
 def test_a_device_that_answers_again_is_asked_again() -> None:
@@ -39,7 +27,7 @@ def test_a_device_that_answers_again_is_asked_again() -> None:
     world.fence()
     given_up(world)
     world.mode = "obeys"
-    retry(world)
+    world.retry()
     world.run(lambda: world.is_at("Recovery", "Final"))
     assert world.free()
     assert not world.node(HOST).node.unschedulable
@@ -66,7 +54,7 @@ def test_a_job_of_before_proves_nothing() -> None:
     world.end_job("Failed")
     given_up(world)
     world.end_job("Complete")
-    retry(world)
+    world.retry()
     world.run(lambda: len(world.jobs()) == 2)
     world.spend(60.0)
     assert world.pods[HOST] == 2

@@ -134,7 +134,7 @@ def _next_of_step(progress: Progress, at: Situation, config: ClusterConfig) -> M
         return Wait(at.pause_seconds, "waiting before the next method")
     climbs = at.climbs and len(progress.methods) < at.methods
     if last is not None and last.outcome is Outcome.FAILED:
-        if progress.retries < config.step_retries:
+        if progress.retries < config.step_retries and last.name not in progress.refuted:
             again = replace(last, outcome=Outcome.RUNNING, tried=last.tried + 1, job="")
             return replace(progress, retries=progress.retries + 1, methods=(*progress.methods[:-1], again))
         if not climbs:
@@ -157,7 +157,9 @@ def _begin_again(progress: Progress, config: ClusterConfig) -> Move:
 
 def begun_again(progress: Progress, reason: str) -> Progress:
     """The flow from its beginning, by a person's word. With another id, no outcome and no Job of before counts."""
-    fresh = replace(_to(progress, Step.ISOLATION, Status.NEW), restarts=0, id=progress.id + 1, reason=reason)
+    fresh = replace(
+        _to(progress, Step.ISOLATION, Status.NEW), restarts=0, id=progress.id + 1, reason=reason, refuted=()
+    )
     return replace(fresh, conditions=tuple(each for each in progress.conditions if each[0] != GAVE_UP))
 
 

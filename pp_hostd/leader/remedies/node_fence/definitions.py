@@ -44,6 +44,12 @@ _PARTS: Json = {
     "methods": {"type": "array", "maxItems": MOST_METHODS, "items": _METHOD},
     "jobs": {"type": "array", "maxItems": MOST_JOBS, "items": _TEXT},
     "cleaned": {"type": "boolean", "description": "Whether the workloads of the node were freed."},
+    "refuted": {
+        "type": "array",
+        "maxItems": MOST_METHODS,
+        "items": _TEXT,
+        "description": "Methods that called the host dead, which was heard since. They are not believed any more.",
+    },
     "conditions": CONDITIONS,
 }
 _COLUMNS: list[Json] = [

@@ -34,9 +34,16 @@ def contradiction(view: View, fence: NodeFence, proof: Proof) -> str:
     if proof.fences is Fences.POWER and part.alive_at >= proof.began_at:
         return (
             f"{proof.sentence}, and yet its kubelet or its agent was heard since. Nothing is freed: see that the "
-            "method switches this very host"
+            f"method switches this very host. Then: pp-leader fence retry {view.name}"
         )
     return ""
+
+
+def is_refuted(view: View, proof: Proof) -> bool:
+    """Whether the host has lived after it was called dead, in the boot that is fenced: such a word is worth nothing
+    later either, when the host may only be cut off."""
+    part = view.memory.part(FenceMemory)
+    return proof.fences is Fences.POWER and part.alive_at >= proof.began_at
 
 
 def freed(view: View, seen: NodeSeen, fence: NodeFence, proof: Proof) -> NextAction | None:

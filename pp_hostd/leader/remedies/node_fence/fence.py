@@ -94,7 +94,8 @@ CONDITIONS = FENCED, RECOVERED, GAVE_UP = "Fenced", "Recovered", "GaveUp"
 class Progress:
     """All that the leader writes to a NodeFence. `started_wallclock` is when this status of the step began. `id` is on
     the Node's taint and marker. `boot` is the boot of the host that is fenced. `cleaned` says that its workloads were
-    freed. `conditions` are status, reason and message by type."""
+    freed. `refuted` are the names of methods that called a host dead which was heard since: this flow believes them no
+    more. `conditions` are status, reason and message by type."""
 
     step: Step = Step.ISOLATION
     status: Status = Status.NEW
@@ -107,6 +108,7 @@ class Progress:
     methods: tuple[MethodRun, ...] = ()
     jobs: tuple[str, ...] = ()
     cleaned: bool = False
+    refuted: tuple[str, ...] = ()
     conditions: tuple[tuple[str, str, str, str], ...] = ()
 
     @property
@@ -215,6 +217,7 @@ def _progress(fields: Fields) -> Progress:
         methods=methods,
         jobs=tuple(str(each) for each in fields.elements("jobs"))[:MOST_JOBS],
         cleaned=fields.anything("cleaned") is True,
+        refuted=tuple(str(each) for each in fields.elements("refuted"))[:MOST_METHODS],
         conditions=tuple((each[0], each[1], each[2], each[3]) for each in found),
     )
 
@@ -256,6 +259,7 @@ def rendered(progress: Progress, stored: Json, moment: str, started: str) -> Jso
         "methods": [_rendered_method(each) for each in progress.methods],
         "jobs": list(progress.jobs),
         "cleaned": progress.cleaned,
+        "refuted": list(progress.refuted),
         "conditions": rendered_conditions(progress.conditions, stored.get("conditions"), moment),
     }
 

@@ -11,8 +11,14 @@ from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.remedies.node_fence.configuration import Fences
 from pp_hostd.leader.remedies.node_fence.delegation import delegated
 from pp_hostd.leader.remedies.node_fence.draining import DrainPods
-from pp_hostd.leader.remedies.node_fence.evidence import LOOK_SECONDS, SILENT_SECONDS, contradiction, freed
-from pp_hostd.leader.remedies.node_fence.fence import FENCED, MOST_JOBS, MethodRun, Outcome, Step
+from pp_hostd.leader.remedies.node_fence.evidence import (
+    LOOK_SECONDS,
+    SILENT_SECONDS,
+    contradiction,
+    freed,
+    is_refuted,
+)
+from pp_hostd.leader.remedies.node_fence.fence import FENCED, MOST_JOBS, MOST_METHODS, MethodRun, Outcome, Step
 from pp_hostd.leader.remedies.node_fence.flow import Flow, is_well, still_runs
 from pp_hostd.leader.remedies.node_fence.memory import MethodEnded, Proof, RunKey
 from pp_hostd.leader.remedies.node_fence.methods import OFF, ON, AgentMethod, BuiltIn, BuiltInMethod, JobMethod, Method
@@ -53,6 +59,9 @@ def next_of_method(flow: Flow) -> NextAction:
     noted = _noted(flow, running, key)
     if noted is not None:
         return noted
+    if method.name in progress.refuted and method.action != ON:
+        told = "called this host dead which was heard since, so nobody believes it: see that it switches this very host"
+        return _ended(flow, running, f"it {told}. Then: pp-leader fence retry {flow.view.name}")
     return _run(flow, method, running, key) if ended is None else _outcome(flow, running, ended)
 
 
@@ -209,14 +218,18 @@ def _on_proof(flow: Flow, running: MethodRun, proof: Proof, clean: bool) -> Next
     """The workloads are freed before the method counts as done: before anything is switched on again."""
     wrong = contradiction(flow.view, flow.fence, proof)
     if wrong:
-        return _ended(flow, running, wrong)
+        return _ended(flow, running, wrong, refuted=is_refuted(flow.view, proof))
     if not clean:
         return _ended(flow, running, "")
     return freed(flow.view, flow.seen, flow.fence, proof) or _ended(flow, running, "", cleaned=proof)
 
 
-def _ended(flow: Flow, running: MethodRun, failure: str, cleaned: Proof | None = None) -> NextAction:
+def _ended(
+    flow: Flow, running: MethodRun, failure: str, *, cleaned: Proof | None = None, refuted: bool = False
+) -> NextAction:
     progress = flow.fence.progress
+    if refuted:
+        progress = replace(progress, refuted=(*progress.refuted, running.name)[-MOST_METHODS:])
     outcome = Outcome.FAILED if failure else Outcome.DONE
     run = replace(running, outcome=outcome, message=failure[:500])
     progress = replace(progress, methods=(*progress.methods[:-1], run))
