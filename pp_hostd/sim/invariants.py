@@ -29,7 +29,7 @@ from pp_hostd.sim.world import World
 from pp_hostd.timing import dead_seconds
 
 FREED_AFTER_SECONDS = 5.0
-"""So long a leader takes from its last look at a kubelet's Lease until a deletion has its effect."""
+"""So long a leader takes at most from its last look at a kubelet's Lease until a deletion has its effect."""
 
 
 class Invariants:
@@ -86,10 +86,10 @@ class Invariants:
         """Whether the plug in its fence-config is another host's, and its kubelet was silent as the leader looked last:
         then nothing contradicts the other host's BMC. A person has to see to that."""
         fenced = dict(zip(self._world.names, self._world.api.cluster.fenced))
-        looked_at = self._world.time.now - FREED_AFTER_SECONDS
-        return (
-            fenced.get(node) == WRONG_PLUG and looked_at - self._world.api.renewed_at(node, looked_at) > SILENT_SECONDS
-        )
+        now, api = self._world.time.now, self._world.api
+        last_at, newest_at = api.renewed_at(node, now - FREED_AFTER_SECONDS), api.renewed_at(node, now)
+        silent_until_at = now if newest_at == last_at else newest_at
+        return fenced.get(node) == WRONG_PLUG and silent_until_at - last_at > SILENT_SECONDS
 
     def _attempt(self, node: str) -> None:
         """No attempt of a remediation object deletes the Node that came after the one that it was made for. (A person

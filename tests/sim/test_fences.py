@@ -334,6 +334,28 @@ FOUND = {
             arm_pairs=False,
         ),
     ),
+    "a wrong plug, and a kubelet that is silent for just long enough": Schedule(
+        1311262648,
+        6,
+        (
+            lasting(19.58, "agent is upgraded", ("node-1",), 0.0, 0.01),
+            lasting(19.58, "kubelet is sick", ("node-1",), 81.3),
+            lasting(19.65, "agent is upgraded", ("node-3",), 0.0, 0.01),
+            lasting(19.72, "agent is upgraded", ("node-5",), 0.0, 0.01),
+            lasting(19.75, "agent is upgraded", ("node-6",), 0.0, 0.01),
+            lasting(22.03, "cut off", ("node-1",), 40.0),
+            lasting(22.26, "leader hangs", ("node-1",), 25.6, 0.41),
+            lasting(77.03, "cut off", ("node-1",), 14.7, 0.15),
+        ),
+        cluster=Cluster(
+            tainted=("node-6",),
+            requested_by="PoisonPillRemediation",
+            health_checks=True,
+            fenced=(WRONG_PLUG, OFF_ON, DEFAULT, STORED, STORED_ALONE, STORED_ALONE),
+            agentless=("node-4",),
+            unenrolled=("node-4",),
+        ),
+    ),
     "storage is cut off, and then only a reboot is configured": Schedule(
         1211269427,
         2,
