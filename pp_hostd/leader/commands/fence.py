@@ -62,6 +62,7 @@ def _as_json(name: str, fence: NodeFence | Unreadable) -> dict[str, Any]:
         "restarts": progress.restarts,
         "freed": progress.cleaned,
         "gave_up": progress.gave_up,
+        "refuted": list(progress.refuted),
         "since": _since(fence) or None,
         "cause": str(fence.cause),
         "reason": progress.reason,
@@ -139,6 +140,9 @@ def _flow(name: str, fence: NodeFence | Unreadable | None, leadership: Leadershi
     yield filled(f"Reason: {progress.reason or 'none is given'}.")
     freed = "Its workloads were freed." if progress.cleaned else "Its workloads were not freed."
     yield filled(f"The flow began again {progress.restarts} times. {freed}")
+    if progress.refuted:
+        told = f"Not believed any more: {', '.join(progress.refuted)}. The host was heard after it had been called dead"
+        yield filled(f"{told}. Correct that, then: pp-leader fence retry {name}.")
     for of_type, value, reason, message in progress.conditions:
         yield filled(f"{of_type}={value} ({reason}): {message}.", indent=2)
     yield filled(_waits(fence, leadership))

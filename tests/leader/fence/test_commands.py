@@ -113,6 +113,7 @@ def test_each_fence_has_a_row(any_desk: Desk) -> None:
         "restarts": 5,
         "freed": True,
         "gave_up": True,
+        "refuted": [],
         "since": moment,
         "cause": "a person's request",
         "reason": "the BMC is silent",
@@ -222,6 +223,14 @@ def test_a_flow_is_shown_with_its_methods_and_what_it_waits_for(any_desk: Desk) 
     spec = renewed_spec("control-1", 3600, datetime.now(timezone.utc))
     any_desk.put(LEASES, {"metadata": {"name": LEASE}, "spec": spec})
     assert "control-1 leads, and has said nothing about it yet." in said_of(any_desk, "show", "worker-1")
+
+
+def test_methods_that_are_not_believed_any_more_are_named(any_desk: Desk) -> None:
+    fence(any_desk, **FAILED, refuted=["ipmi"])
+    prose = said_of(any_desk, "show", "worker-1")
+    assert "Not believed any more: ipmi. The host was heard after it had been called dead." in prose
+    assert "Correct that, then: pp-leader fence retry worker-1." in prose
+    assert json.loads(any_desk.run("fence", "show", "worker-1", "--json").output)["fence"]["refuted"] == ["ipmi"]
 
 
 def test_all_that_is_shown_of_a_node_can_be_had_as_json(any_desk: Desk) -> None:
