@@ -61,12 +61,14 @@ class Driver:
         actuators: Actuators,
         *,
         own_node: str,
+        resigned_at: float,
         clock: Callable[[], float],
         draw: Callable[[], Draw],
         registry: Registry = REGISTRY,
     ) -> None:
+        """`resigned_at` is when this leader last gave its Lease up."""
         self.settings = settings
-        self.term = Term(own_node, clock())
+        self.term = Term(own_node, clock(), resigned_at=resigned_at)
         self.next_actions: tuple[NextAction, ...] = ()
         self.valves: Valves | None = None
         self._senses, self._actuators, self._clock, self._draw = senses, actuators, clock, draw

@@ -15,7 +15,6 @@ from pp_hostd.kube.resources import LEASES
 from pp_hostd.model.keys import NAMESPACE
 from pp_hostd.model.lease import (
     LEASE,
-    NEVER,
     Candidacy,
     LeaseExchange,
     parse_lease,
@@ -36,8 +35,6 @@ class Election:
     ) -> None:
         self.trouble = ""
         """Why the last exchange failed; empty if it did not."""
-        self.resigned_at = NEVER
-        """When it last did so."""
         self._client, self._clock, self._changed = client, clock, changed
         # Never the name of an earlier process: what is in ours was written by us.
         self._candidacy = Candidacy(f"{host}_{os.urandom(8).hex()}", duration_seconds)
@@ -65,6 +62,10 @@ class Election:
         """When the present term ends unless it is renewed; long ago when there is none."""
         return self._candidacy.acting_until_at
 
+    @property
+    def resigned_at(self) -> float:
+        return self._candidacy.resigned_at
+
     def acting(self, now: float) -> bool:
         """Whether this one may act (rule 14). To be asked at the moment of each write."""
         return self._candidacy.acting(now)
@@ -86,8 +87,7 @@ class Election:
 
         For one duration from here on this one does not campaign.
         """
-        self.resigned_at = self._clock()
-        self._candidacy = self._candidacy.resigned(self.resigned_at)
+        self._candidacy = self._candidacy.resigned(self._clock())
         self._tell()
         self._wake.set()
         # A renewal under way may take one period, and giving up another.

@@ -39,9 +39,6 @@ from pp_hostd.service.journal import Journal, Message, Priority
 from pp_hostd.service.listening import end
 from pp_hostd.service.metric import Metric
 
-HAND_OVER_AGAIN_SECONDS = 300.0
-"""More than it takes to free a node and give it back."""
-
 
 def draw() -> Draw:
     return Draw(int(wallclock().timestamp()), secrets.randbelow(DICE))
@@ -78,7 +75,7 @@ class LeaderTerm:
             lambda: election.acting_until_at,
             clock,
             wallclock,
-            self._hand_over,
+            election.resign,
             self._heard,
         )
         self._events = Events(client, wallclock)
@@ -86,7 +83,8 @@ class LeaderTerm:
         self._board = StatusConfigMap(client, self.status, self._is_acting)
         self._progress_events = ProgressEvents(settings, journal, self._tell, self._board.note, clock, wallclock)
         self._object_faults = ObjectFaults(MACHINES[settings.api.machines][0], journal, self._tell)
-        self._driver = Driver(settings, self, self, own_node=node, clock=clock, draw=draw)
+        resigned_at = election.resigned_at
+        self._driver = Driver(settings, self, self, own_node=node, resigned_at=resigned_at, clock=clock, draw=draw)
         self._news: list[StepNews] = []
         self._roster_trouble = ""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -156,14 +154,6 @@ class LeaderTerm:
 
     def start(self, node: str, remedy: LeaderStep) -> None:
         self._apply.start(node, remedy)
-
-    async def _hand_over(self) -> None:
-        """Not again soon: where nobody else takes the Lease, no node's wait would ever come to its end."""
-        early_seconds = self._election.resigned_at + HAND_OVER_AGAIN_SECONDS - self._clock()
-        if early_seconds > 0:
-            await asyncio.sleep(early_seconds)  # and then it is planned again, if it is still needed
-        else:
-            await self._election.resign()
 
     def write_roster(self, order: WriteRoster) -> None:
         self._begin(self._write_roster(order))

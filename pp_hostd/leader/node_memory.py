@@ -6,6 +6,7 @@ All that must outlive the term stands in the cluster; a new leader condemns unde
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import TypeVar
@@ -68,6 +69,8 @@ class Term:
     memories: Mapping[str, NodeMemory] = field(default_factory=dict)
     draw: Draw = Draw(0, 0)
     """For the ids of condemnations that the next plan begins; the driver makes another one for each plan."""
+    resigned_at: float = -math.inf
+    """This leader last gave its Lease up then."""
     calm_at: float = 0.0
     """Nobody is condemned before: too many were sick a while ago."""
     labelled: Mapping[str, str] = field(default_factory=dict)

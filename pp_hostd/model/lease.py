@@ -129,12 +129,17 @@ class Candidacy:
     certain: bool = False
     exchanged_at: float = NEVER
     renewed_at: float = NEVER
-    rest_until_at: float = NEVER
+    resigned_at: float = NEVER
+    """When it last did so, whether or not it led."""
     term: int = 0
 
     @property
     def acting_until_at(self) -> float:
         return self.renewed_at + TERM_PART * self.duration_seconds
+
+    @property
+    def rest_until_at(self) -> float:
+        return self.resigned_at + self.duration_seconds
 
     @property
     def period_seconds(self) -> float:
@@ -218,7 +223,7 @@ class Candidacy:
 
     def resigned(self, now: float) -> Candidacy:
         """It acts no more, and campaigns only after a duration, so that another one can take the Lease."""
-        return replace(self._ended(), rest_until_at=now + self.duration_seconds)
+        return replace(self._ended(), resigned_at=now)
 
     def _ended(self) -> Candidacy:
         return self if self.renewed_at == NEVER else replace(self, renewed_at=NEVER)

@@ -59,6 +59,7 @@ class Leadership(Protocol):
     note: Callable[[str, str], None]
     clock: Clock
     host: str
+    candidacy: Candidacy
 
     def acting_until(self) -> float: ...
     def wallclock(self) -> datetime: ...
@@ -81,7 +82,10 @@ class LeaderTerm:
         self._machines = ServedMachines(self._api, cluster.machines)
         self._served = ServedKinds(self._api)
         self._pace = Pace(leader.settings.leader.deletions_per_second)
-        self.driver = Driver(leader.settings, self, self, own_node=leader.host, clock=self.clock, draw=leader.draw)
+        own, resigned_at = leader.host, leader.candidacy.resigned_at
+        self.driver = Driver(
+            leader.settings, self, self, own_node=own, resigned_at=resigned_at, clock=self.clock, draw=leader.draw
+        )
         optional = {
             NODE_HEALTH_CHECKS: cluster.health_checks,
             NODE_FENCES: bool(cluster.fenced),

@@ -287,9 +287,9 @@ MUTANTS_OF_LEADER = (
         "leaders",
         (
             "leader.driver:Driver.__init__",
-            "Term(own_node, clock())",
+            "Term(own_node, clock()",
             "Term(own_node, clock(), {name: __import__('dataclasses').replace(memory, left=None) "
-            "for name, memory in actuators._leader.told.get('', {}).items()})",
+            "for name, memory in actuators._leader.told.get('', {}).items()}",
         ),
         (
             "leader.driver:Driver.turn",

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pp_hostd.leader.node_memory import Stage
+from pp_hostd.leader.plan.valves import RESIGN_SECONDS
 from pp_hostd.leader.remedies.poison_pill.steps import AskPeers, Condemn
 from pp_hostd.leader.steps.nodes import DeleteNode, DropBackup
 from pp_hostd.leader.steps.own_objects import HandOver, SpendBudget
@@ -385,6 +386,20 @@ def test_nor_goes_on_with_its_own_host_where_another_has_begun() -> None:
     done = len(world.done)
     world.run(lambda: len(world.done) > done)
     assert world.steps()[done:] == [HandOver()]
+
+
+def test_one_that_gave_its_lease_up_a_moment_ago_works_on_the_others_before_it_does_so_again() -> None:
+    """Nobody else keeps it: the only other leader may run on a host that is to die, too."""
+    world = crowd(2, start_grace_seconds=0.0)
+    world.a_term("p1", resigned_at=world.now - 15.0)
+    again_at = world.now - 15.0 + RESIGN_SECONDS
+    world.run(lambda: bool(world.steps(DropBackup)))
+    assert not world.steps(HandOver)
+    (waits,) = (each for each in world.driver.next_actions if each.node == "p1")
+    assert (waits.step, waits.due_at) == (None, again_at)
+    assert "none has kept the Lease" in waits.sentence
+    world.run(lambda: bool(world.steps(HandOver)))
+    assert again_at <= world.now < again_at + 1.0
 
 
 def test_each_node_has_one_step_under_way_and_several_nodes_go_on_at_once() -> None:

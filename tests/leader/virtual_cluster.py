@@ -65,7 +65,7 @@ class VirtualCluster:
         self._steps_api = VirtualStepsApi(self)
         self.refused = self._steps_api.refused
 
-    def a_term(self, own_node: str) -> Driver:
+    def a_term(self, own_node: str, resigned_at: float = -math.inf) -> Driver:
         """A leader begins; what another one had under way, or was told, is lost."""
         self.under_way, self._news = [], []
         self.driver = Driver(
@@ -73,6 +73,7 @@ class VirtualCluster:
             self,
             self,
             own_node=own_node,
+            resigned_at=resigned_at,
             clock=lambda: self.now,
             draw=lambda: Draw(self.wallclock_seconds(), 0),
             registry=self.registry,

@@ -250,6 +250,21 @@ def lasting(at: float, what: str, who: tuple[str, ...] = (), seconds: float = 0.
 
 
 FOUND = {
+    "both leaders run on hosts that are to die": Schedule(
+        1411290903,
+        2,
+        (
+            lasting(13.65, "cut off", ("node-1",), 89.3),
+            lasting(111.61, "cut off from API", ("node-2",), 25.2, 0.03),
+        ),
+        cluster=Cluster(
+            machines="openshift",
+            health_checks=True,
+            fenced=(STORED_ALONE, DEFAULT),
+            thresholds=True,
+            agentless=("node-1",),
+        ),
+    ),
     "an object is deleted while a fence with a wrong plug tries again and again": Schedule(
         811281892,
         3,

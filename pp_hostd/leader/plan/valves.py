@@ -106,6 +106,8 @@ def _is_away(view: View) -> bool:
     return freed and view.name in view.observed.enrolled
 
 
+RESIGN_SECONDS = 300.0
+"""Between two times that a leader gives its Lease up: more than it takes to free a node and give it back."""
 LEAST_RESETS_PER_HOUR = 3
 """Where leader.resets_per_hour is a part of all nodes."""
 
@@ -279,10 +281,14 @@ def _storm(share: str, observed: Observed, asked: list[Machine], deleted: Set[st
 
 
 def handed_over(view: View) -> NextAction | None:
-    """Rule 14: a leader on the very host that is to die gives its Lease up. None if this one runs elsewhere."""
+    """Rule 14: a leader on the very host that is to die gives its Lease up. None if this one runs elsewhere. Not again
+    soon: where nobody else keeps the Lease, no other node's remediation would ever come to its end."""
     if not view.name or view.name != view.term.own_node:
         return None
-    return view.does(Stage.HELD, HandOver(), "this leader runs on that very host: another must lead")
+    told, again_at = "this leader runs on that very host: another must lead", view.term.resigned_at + RESIGN_SECONDS
+    if view.now < again_at:
+        return view.waits(Stage.HELD, f"{told}, and none has kept the Lease that this one gave up", again_at)
+    return view.does(Stage.HELD, HandOver(), told)
 
 
 def begun(seen: NodeSeen | None) -> bool:

@@ -6,6 +6,7 @@ The operator looks every ten seconds: it switches by its BMC, and tells at its n
 from __future__ import annotations
 
 import enum
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -71,10 +72,10 @@ class PoweredWorld(World):
         assert not isinstance(found, Unreadable), found
         return found
 
-    def a_term(self, own_node: str) -> Driver:
+    def a_term(self, own_node: str, resigned_at: float = -math.inf) -> Driver:
         """With a watch of its own: what another leader has seen is lost."""
         self.api.new_leader()
-        return super().a_term(own_node)
+        return super().a_term(own_node, resigned_at)
 
     def with_settings(self, **power: Any) -> None:
         """A leader begins with these."""
