@@ -120,8 +120,11 @@ def _finished(memory: Memory, read: Read, failure: str) -> Memory:
 
 
 def _failed(memory: Memory, began_at: float) -> Memory:
-    """Rule 3 counts failures in a row. Reads beside an inquiry may prove, and bring no other inquiry nearer."""
-    counts = memory.inquiry is None and (memory.outage is None or began_at >= memory.outage.ended_at)
+    """Rule 3 counts failures in a row, so none of a read that a younger proof has overtaken. Reads beside an inquiry
+    may prove, and bring no other inquiry nearer."""
+    proven_at = memory.proof.at if memory.proof is not None else -math.inf
+    since_at = memory.outage.ended_at if memory.outage is not None else proven_at
+    counts = memory.inquiry is None and began_at >= since_at
     return replace(memory, failed_reads=memory.failed_reads + 1) if counts else memory
 
 

@@ -39,6 +39,13 @@ def test_a_good_read_between_failures_starts_the_count_anew() -> None:
     assert lived.verdict.ask == ()
 
 
+def test_a_read_that_fails_after_a_later_one_has_proven_is_not_counted() -> None:
+    lived = host(now=START + 4)
+    lived.learn(Read(START + 2, START + 3, machine()), Read(START + 1, START + 4, failure="timed out"))
+    assert lived.memory.failed_reads == 0
+    assert lived.verdict.state is State.HEALTHY
+
+
 def test_no_healthy_and_one_unhealthy_condemns_when_the_round_is_over() -> None:
     lived = host(inquiring(), now=START + 15)
     assert lived.learn(answered("peer-1", Health.UNHEALTHY, 6)).reset is None
