@@ -17,6 +17,7 @@ from tests.harness.bed.leader import Leader
 from tests.harness.bed.relay import Mode
 from tests.harness.cluster import Cluster
 from tests.harness.eventually import eventually
+from tests.scenarios.faults import status
 
 SELF_TIMEOUT_SECONDS, WATCHDOG_SECONDS, MARGIN_SECONDS = 20.0, 6, 1.0
 LEADING = {
@@ -142,6 +143,14 @@ class LeaderStage:
         uid = self.contents.machine(host.name)["metadata"]["uid"]
         armed = isinstance(node.agent, Armed) and (node.agent.boot, node.agent.machine_uid) == (host.boot_id, uid)
         return armed and not node.tainted and not node.unschedulable and node.freeing is None
+
+    def is_well_since(self, host: Host, since_at: float) -> bool:
+        """Well by a proof that began later. What a watch still reports of a condemnation before is old news then."""
+        if not self.is_well(host):
+            return False
+        asked_at = now()
+        proof = status(host)["proof"]
+        return bool(asked_at - proof["age_seconds"] > since_at)
 
     def freed(self, host: Host, uid: str, within_seconds: float = 2 * WAIT_SECONDS) -> None:
         """Wait until the Node of this uid is gone."""

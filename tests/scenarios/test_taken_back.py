@@ -73,7 +73,8 @@ def test_a_request_whose_annotation_alone_is_removed_resets_nobody_and_leaves_no
     gone = {"metadata": {"annotations": {EXTERNAL_REMEDIATION: None}}}
     stage.contents.patch(stage.contents.machines, spared.name, gone)
     stage.bed.heal()
-    eventually(lambda: stage.is_well(spared), "all is as before", 60)
+    healed_at = now()
+    eventually(lambda: stage.is_well_since(spared, healed_at), "all is as before", 60)
     assert (stage.uid(spared), spared.boots) == (uid, boots)
     assert stage.contents.backup(spared.name) is None
 
