@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from pp_hostd.leader.requests.health_checks.steps import RequestRemediation
-from pp_hostd.leader.requests.unreachable.plan import most_silent
+from pp_hostd.leader.requests.unreachable.plan import MOST_TRIED, most_silent, unreachable
 from pp_hostd.leader.requests.unreachable.steps import TryHost
 from pp_hostd.leader.steps.nodes import DeleteNode, SetCondition
 from pp_hostd.leader.steps.port import LeaderStep
-from pp_hostd.model.keys import SUSPECTS, UNREACHABLE
+from pp_hostd.model.condemnation import NotRequested
+from pp_hostd.model.keys import PAUSED_NODE, SUSPECTS, UNREACHABLE
 from pp_hostd.model.promise import Withdrawn
 from pp_hostd.model.reachability import Finding
 from pp_hostd.model.suspicion import Suspicion
@@ -175,6 +176,48 @@ def test_a_storm_of_silence_requests_nothing_and_is_told_once() -> None:
     world.silent.difference_update(("a", "b"))
     world.suspects("d", HOST)
     world.run(lambda: bool(world.steps(RequestRemediation)), 30.0)
+
+
+def test_one_agent_that_suspects_living_hosts_keeps_nobody_from_being_found() -> None:
+    world = SuspectedWorld(peers=tuple("abcdefg"))
+    world.check(unhealthyConditions=[], unreachableSeconds=5)
+    for name in "abcdefg":
+        world.annotate_node(name, **{"pp-hostd.io/agent": world.promise.render()})
+        world.reports(name)
+    world.suspects("g", "b", "c", "d")
+    world.spend(60.0)
+    assert world.unreachable("b") == ("", "")
+    world.silent.add(HOST)
+    world.suspects("e", HOST)
+    world.run(lambda: bool(world.steps(RequestRemediation)), 30.0)
+    assert world.unreachable() == ("True", "Silent")
+
+
+def test_in_a_storm_a_few_suspects_are_tried_at_a_time() -> None:
+    lost = tuple(f"lost{number}" for number in range(30))
+    world = SuspectedWorld(peers=(*PEERS, *lost))
+    for name in lost:
+        world.annotate_node(name, **{"pp-hostd.io/agent": world.promise.render()})
+    world.silent.update(lost)
+    for number, by in enumerate(PEERS[:4]):
+        world.suspects(by, *lost[number * 8 : number * 8 + 8])
+    planned = unreachable(world.settings, world.observed(), world.driver.term, world.now)
+    assert sum(isinstance(action.step, TryHost) for action, _ in planned if action is not None) == MOST_TRIED
+    world.spend(60.0)
+    assert {step.host.name for step in world.steps(TryHost) if isinstance(step, TryHost)} == set(lost)
+    assert not any(world.unreachable(name)[0] == "True" for name in lost)
+
+
+def test_a_request_that_waits_is_withdrawn_once_the_host_is_reached_again(world: SuspectedWorld) -> None:
+    world.check(unhealthyConditions=[], unreachableSeconds=2)
+    world.annotate_node(HOST, **{PAUSED_NODE: ""})  # so nothing begins
+    world.silent.add(HOST)
+    world.suspects("b", HOST)
+    world.run(lambda: bool(world.steps(RequestRemediation)), 8.0)
+    world.silent.clear()
+    world.suspects("b")
+    world.run(lambda: world.unreachable() == ("False", "Reached"), 10.0)
+    world.run(lambda: isinstance(world.condemnation(), NotRequested), 10.0)
 
 
 def test_garbage_in_a_suspicion_is_nothing() -> None:

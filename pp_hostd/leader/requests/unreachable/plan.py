@@ -16,7 +16,7 @@ from pp_hostd.leader.requests.unreachable.seen import SuspicionsSeen
 from pp_hostd.leader.requests.unreachable.steps import TryHost, Warn
 from pp_hostd.leader.steps.nodes import Condition, SetCondition
 from pp_hostd.leader.steps.port import LeaderStep
-from pp_hostd.model.condemnation import NotRequested
+from pp_hostd.model.condemnation import NotRequested, Requested
 from pp_hostd.model.keys import UNREACHABLE
 from pp_hostd.model.observed import NodeSeen, Observed
 from pp_hostd.model.promise import promise_in
@@ -29,6 +29,8 @@ AGAIN_SECONDS = 2.0
 """Between two looks at a host that is silent."""
 REACHED_SECONDS = 10.0
 """Between two looks at a host that was reached, and is suspected all the same."""
+MOST_TRIED = 20
+"""So many suspects are tried at once while too many hosts are silent."""
 _GUARD = "silent hosts"
 
 
@@ -72,13 +74,15 @@ def unreachable(
         for member in [electorate.member(name)]
         if member is not None and name != term.own_node and _is_armed(observed.nodes.get(name))
     }
-    most = most_silent(electorate.n)
-    too_many = len(suspects) > most
+    memories = {name: term.memories.get(f"reaching {name}", NodeMemory()) for name in suspects}
+    reaches = {name: memory.part(ReachMemory) for name, memory in memories.items()}
+    most, silent = most_silent(electorate.n), sum(not reach.reached for reach in reaches.values())
+    too_many = silent > most
+    next_tried = sorted(suspects, key=lambda name: reaches[name].tried_at)[:MOST_TRIED]
     for name, member in suspects.items():
-        key = f"reaching {name}"
-        memory = term.memories.get(key, NodeMemory())
+        key, memory = f"reaching {name}", memories[name]
         view = View(settings, observed, electorates, term, memory, name, "", now)
-        step, due_at, sentence = _next(view, member, electorate, too_many)
+        step, due_at, sentence = _next(view, member, electorate, too_many, name in next_tried)
         action = (
             view.waits(Stage.CHECKING, sentence, due_at) if step is None else view.does(Stage.CHECKING, step, sentence)
         )
@@ -90,7 +94,7 @@ def unreachable(
             view = View(settings, observed, electorates, term, memory, name, "", now)
             step = _told(observed.nodes[name], "False", "NotSuspected", "no agent suspects it, or it is not armed")
             yield replace(view.does(Stage.CHECKING, step, "nobody suspects it"), of=key, quiet=True), memory
-    yield from _guarded(settings, observed, term, now, len(suspects), most)
+    yield from _guarded(settings, observed, term, now, silent, most)
 
 
 def _newest(observed: Observed) -> Electorate | None:
@@ -105,21 +109,23 @@ def _is_armed(seen: NodeSeen | None) -> bool:
 
 
 def _next(
-    view: View, member: Member, electorate: Electorate, too_many: bool
+    view: View, member: Member, electorate: Electorate, too_many: bool, may_try: bool
 ) -> tuple[LeaderStep | None, float | None, str]:
     reach, seen = view.memory.part(ReachMemory), view.seen
     assert seen is not None
     said = view.observed.part(SuspicionsSeen).unreachable.get(view.name, "")
     if _is_worked_on(view, seen):
         return None, None, "the leader works on it already"
-    if too_many:
-        if said == "True":
-            why = "too many hosts are silent at once: perhaps it is the network"
-            return _told(seen, "Unknown", "TooManySilent", why), None, why
-        return None, view.now + AGAIN_SECONDS, "too many hosts are silent at once"
+    if too_many and said == "True":
+        why = "too many hosts are silent at once: perhaps it is the network"
+        return _told(seen, "Unknown", "TooManySilent", why), None, why
     again_at = reach.tried_at + (REACHED_SECONDS if reach.reached else AGAIN_SECONDS)
+    if too_many and not may_try:
+        return None, view.now + AGAIN_SECONDS, "others are tried first"
     if view.now >= again_at:
         return TryHost(member, _others(electorate, view)), None, "checking whether it is silent"
+    if too_many and not reach.reached:
+        return None, again_at, "too many hosts are silent at once"
     if reach.silent and said != "True":
         by = ", ".join(sorted(view.observed.part(SuspicionsSeen).suspects.get(view.name, ()))[:ASKED])
         why = (
@@ -135,8 +141,8 @@ def _next(
 def _is_worked_on(view: View, seen: NodeSeen) -> bool:
     key = seen.machine_key
     found = None if isinstance(key, Unreadable) else view.observed.machines.get(key)
-    requested = found is not None and not isinstance(found.machine.condemnation, NotRequested)
-    return requested or seen.marked or view.backup_seen is not None
+    condemned = found is not None and not isinstance(found.machine.condemnation, (NotRequested, Requested))
+    return condemned or seen.marked or view.backup_seen is not None
 
 
 def _told(seen: NodeSeen, status: str, reason: str, message: str) -> SetCondition:
@@ -162,8 +168,8 @@ def _guarded(
     too_many = silent > most
     view = View(settings, observed, Electorates(observed.roster), term, memory, "", "", now)
     sentence = (
-        f"agents suspect {silent} hosts, and at most {most} may be silent at once: nobody is remediated for that, "
-        "since the network may have failed instead"
+        f"agents suspect {silent} hosts that nobody has reached since, and at most {most} may be silent at once: "
+        "nobody is remediated for that, since the network may have failed instead"
     )
     idle = NextAction("", "", Stage.CHECKING, "counting", of=_GUARD, quiet=True)
     told = replace(view.does(Stage.CHECKING, Warn(sentence), sentence), of=_GUARD, quiet=True)
