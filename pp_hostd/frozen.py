@@ -44,18 +44,18 @@ def frozen(cls: type[T]) -> type[T]:
 
 
 def _init(cls: type, known: tuple[Field[Any], ...]) -> Any:
-    """A default is the class's attribute of that name, as dataclasses have it."""
-    names: dict[str, Any] = {"cls": cls, "set_": object.__setattr__, "missing": MISSING}
+    """A default is the class's attribute of that name, as dataclasses have it. No field's name begins with "__"."""
+    names: dict[str, Any] = {"__cls": cls, "__set": object.__setattr__, "__missing": MISSING}
     parameters, lines = ["self"], ["pass"]
     for each in known:
         default, given = "", each.name
         if each.default is not MISSING:
-            default = f"=cls.{each.name}"
+            default = f"=__cls.{each.name}"
         elif each.default_factory is not MISSING:
-            names[f"make_{each.name}"] = each.default_factory
-            default, given = "=missing", f"make_{each.name}() if {each.name} is missing else {each.name}"
+            names[f"__make_{each.name}"] = each.default_factory
+            default, given = "=__missing", f"__make_{each.name}() if {each.name} is __missing else {each.name}"
         parameters.append(each.name + default)
-        lines.append(f"set_(self, {each.name!r}, {given})")
+        lines.append(f"__set(self, {each.name!r}, {given})")
     exec(f"def __init__({', '.join(parameters)}):\n " + "\n ".join(lines), names)
     return names["__init__"]
 

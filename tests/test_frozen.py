@@ -127,3 +127,16 @@ def test_a_method_of_its_own_stays(make: Callable[[type], type]) -> None:
 def test_it_can_be_copied_and_sent_to_another_process() -> None:
     made = Host("a", ("eth0",))
     assert copy.deepcopy(made) == made == pickle.loads(pickle.dumps(made))
+
+
+def test_a_field_may_have_any_name() -> None:
+    """Such as one that the generated code might want for itself."""
+
+    @frozen
+    class Odd:
+        found: dict[str, int] = field(default_factory=dict)
+        missing: tuple[str, ...] = ()
+        cls: str = "first"
+
+    assert (Odd().found, Odd().missing, Odd().cls) == ({}, (), "first")
+    assert Odd({"a": 1}, ("b",)).found == {"a": 1}
