@@ -66,6 +66,8 @@ class Observer(Watches):
             _take(followed, event)
             self._announce()
             if isinstance(event, Interrupted) and _is_over(event.error, followed.unused):
+                if followed.unused and is_unserved(event.error):  # then none is there
+                    followed.listed = True
                 await events.aclose()
                 return
 

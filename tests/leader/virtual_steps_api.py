@@ -47,13 +47,15 @@ class VirtualStepsApi:
         self.budget = ""
         """The sentence of a disruption budget that objects to each eviction; empty if none does."""
         self.evicted: set[str] = set()
+        self.lease_more: Json = {}
+        """More fields of the spec of every kubelet's Lease."""
         self._cluster = cluster
 
     async def get(self, resource: Resource, name: str, *, namespace: str | None = None) -> Json:
         self.now = self._cluster.now
         if resource is LEASES:
             renewed = self._cluster.leases.get(name)
-            found = None if renewed is None else {"spec": {"renewTime": renewed}}
+            found = None if renewed is None else {"spec": {"renewTime": renewed, **self.lease_more}}
         else:
             found = self._cluster.api.get(*self._place(resource, name, namespace))
         if found is None:
@@ -88,7 +90,8 @@ class VirtualStepsApi:
         kind, key = self._place(resource, body["metadata"]["name"], namespace)
         if self._cluster.api.get(kind, key) is not None:
             raise ApiError(Outcome.CONFLICT, f"{kind} {key} is there already", reason="AlreadyExists")
-        self._cluster.api.put(kind, key, body)
+        place = {} if namespace is None else {"namespace": namespace}
+        self._cluster.api.put(kind, key, {**body, "metadata": {**body["metadata"], **place}})
         return self._cluster.api.objects[kind][key]
 
     async def update(self, resource: Resource, body: Json, *, namespace: str | None = None) -> Json:

@@ -241,3 +241,34 @@ def test_a_leader_that_has_just_begun_deletes_nothing(spelling: Spelling) -> Non
     assert spelling is OPENSHIFT or not world.said_of("OwnerRemediated")
     world.spend(5.0)
     assert world.steps(RemoveMachine) or world.said_of("OwnerRemediated")
+
+
+@pytest.mark.parametrize(("first", "second"), [("a", "x"), ("x", "a")])
+def test_a_machine_that_is_not_deleted_takes_nobodys_place(first: str, second: str) -> None:
+    """The first has no controller that owns it."""
+    world = openshift(Leader(max_unhealthy="100%", max_at_once=1))
+    world.patch_machine(first, {"metadata": {"ownerReferences": None}})
+    world.silent("a", "x")
+    world.run(lambda: bool(world.steps(RemoveMachine)))
+    removed = {step.machine.key for step in world.steps(RemoveMachine) if isinstance(step, RemoveMachine)}
+    assert removed == {f"{PLACE}/{second}"}
+
+
+def test_a_control_plane_machine_that_is_needed_takes_nobodys_place() -> None:
+    world = openshift(Leader(max_unhealthy="100%", max_at_once=1))
+    world.machine_body("a", pool="a", **MASTER)
+    world.silent("a", "x")
+    world.run(lambda: bool(world.steps(RemoveMachine)))
+    removed = {step.machine.key for step in world.steps(RemoveMachine) if isinstance(step, RemoveMachine)}
+    assert removed == {f"{PLACE}/x"}
+
+
+def test_a_host_that_may_take_as_long_as_it_likes_to_come_back_is_requested_once() -> None:
+    """Its Node is kept, and nodeStartupTimeout is 0."""
+    leader = Leader(max_unhealthy="100%", strategy="resources", resets_per_hour="100%")
+    world = new_world(OPENSHIFT, leader=leader)
+    world.check_machines(metadata={"annotations": STRATEGY}, startup=0)
+    world.spend(5.0)
+    world.silent()
+    world.spend(1200.0)
+    assert len(world.steps(RequestByAnnotation)) == 1

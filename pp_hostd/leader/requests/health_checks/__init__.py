@@ -12,9 +12,11 @@ from pp_hostd.leader.interfaces import READ, Reading, Remedy, Requester, rule, s
 from pp_hostd.leader.node_memory import NextAction, NodeMemory, Term
 from pp_hostd.leader.requests.health_checks.check import HEALTH_CHECK, HealthChecksCache, HealthSeen
 from pp_hostd.leader.requests.health_checks.definitions import definitions
-from pp_hostd.leader.requests.health_checks.plan import health_checks
+from pp_hostd.leader.requests.health_checks.plan import Removed, health_checks
 from pp_hostd.leader.requests.health_checks.report import sentences
+from pp_hostd.leader.requests.health_checks.steps import RemediationGone
 from pp_hostd.leader.steps.api import Json
+from pp_hostd.leader.steps.port import StepNews
 from pp_hostd.model.leader_status import LeaderStatus
 from pp_hostd.model.machine_details import Claim
 from pp_hostd.model.observed import Observed
@@ -33,7 +35,7 @@ class HealthChecks(Requester):
         return Reading(
             HEALTH_CHECK,
             (watch,),
-            lambda: HealthSeen(checks.seen, nodes.seen, checks.changes + nodes.changes),
+            lambda: HealthSeen(checks.seen, nodes.seen, checks.changes + nodes.changes, watch.listed),
             of_nodes=(nodes,),
         )
 
@@ -48,6 +50,10 @@ class HealthChecks(Requester):
 
     def definitions(self, machines: Resource) -> list[Json]:
         return definitions()
+
+    def after_news(self, settings: Settings, memory: NodeMemory, news: list[StepNews]) -> NodeMemory:
+        gone = any(isinstance(each, RemediationGone) for each in news)
+        return memory.with_part(Removed(True)) if gone else memory
 
     def next_actions(
         self,

@@ -104,11 +104,13 @@ class HealthCheck:
 
 @frozen
 class HealthSeen:
-    """The health checks by name, and the Nodes that they judge. `changes` grows with every change of either."""
+    """The health checks by name, and the Nodes that they judge. `changes` grows with every change of either. Before all
+    checks are `listed` nobody knows whether one is gone."""
 
     checks: Mapping[str, HealthCheck] = field(default_factory=dict)
     nodes: Mapping[str, NodeFacts] = field(default_factory=dict)
     changes: int = 0
+    listed: bool = True
 
 
 class HealthChecksCache(Cache[HealthCheck]):

@@ -43,10 +43,7 @@ HEALTHY = Opinion(Health.HEALTHY)
 def opinion(rules: Rules, node: NodeFacts, ages: Ages) -> Opinion:
     """A Node without a Ready condition, or that this project has recreated, has the start-up timeout to report."""
     ready = node.condition(READY)
-    if ready is None:
-        age_seconds = ages.age_seconds(node.uid, "", "", node.created_wallclock)
-        return _starting(rules, age_seconds, ages.now, "it has never reported whether it is ready")
-    if ready.reason == RECREATED:
+    if ready is not None and ready.reason == RECREATED:
         age_seconds = ages.age_seconds(node.uid, READY, ready.status, ready.since_wallclock)
         said = _starting(rules, age_seconds, ages.now, "its host has not come back since it was remediated")
         return replace(said, not_back=said.health is Health.UNHEALTHY)
@@ -63,6 +60,10 @@ def opinion(rules: Rules, node: NodeFacts, ages: Ages) -> Opinion:
             due_at = min(due_at, ages.now + each.timeout_seconds - age_seconds + LATER_SECONDS)
     if sentences:
         return Opinion(Health.UNHEALTHY, "UnhealthyNode", "; ".join(sentences))
+    if ready is None:
+        age_seconds = ages.age_seconds(node.uid, "", "", node.created_wallclock)
+        said = _starting(rules, age_seconds, ages.now, "it has never reported whether it is ready")
+        return replace(said, due_at=min(due_at, said.due_at))
     if pending:
         return Opinion(Health.PENDING, "Pending", f"it has {' and '.join(dict.fromkeys(pending))}", due_at)
     return HEALTHY

@@ -6,7 +6,7 @@ A health check only requests. The leader's own limits, and all certainty, are th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 
 from pp_hostd.frozen import frozen
@@ -43,6 +43,8 @@ MAX_TOLD = 100
 """So many unhealthy nodes are named in a status."""
 LOOK_AGAIN_SECONDS = 30.0
 """Between two looks whether the remediation object of an unhealthy node is still there."""
+JUDGE_AGAIN_SECONDS = 60.0
+"""Between two judgements at most, while anybody is pending."""
 STATUS_SECONDS = 1.0
 """Between two writes of a status at least."""
 DELETED = "the leader has deleted its Node, and recreates it"
@@ -67,6 +69,8 @@ class HealthMemory:
     due_at: float = -math.inf
     claimed: frozenset[str] | None = None
     requested: frozenset[str] = frozenset()
+    withdrawn: frozenset[str] = frozenset()
+    """Those whose request this leader takes back: nothing has happened to them."""
     over: Mapping[str, float] = field(default_factory=dict)
 
     def is_starting(self, name: str, rules: Rules, now: float) -> bool:
@@ -79,6 +83,13 @@ class HealthMemory:
         """Whether it is healthy, and not only because its silence has not been noticed yet."""
         is_sick = any(name in each.sick for each in self.judgements.values())
         return not is_sick and now >= self.over.get(name, -math.inf) + SILENCE_SECONDS
+
+
+@frozen
+class Removed:
+    """Whether the remediation object of a node that is healthy again is certainly gone."""
+
+    done: bool = False
 
 
 @frozen
@@ -101,15 +112,29 @@ def health_checks(
         of_key = term.memories.get(key, NodeMemory())
         return View(settings, observed, electorates, term, of_key, node, machine_key, now)
 
-    for name, check in sorted(seen.checks.items()):
-        judgement = health.judgements.get(name, Judgement())
-        outcome = summed_up(check, judgement, observed, health.overlaps.get(name, ()))
+    checks = [each for _, each in sorted(seen.checks.items())]
+    outcomes = {
+        check.name: summed_up(
+            check,
+            health.judgements.get(check.name, Judgement()),
+            observed,
+            health.overlaps.get(check.name, ()),
+            [name for name in check.status.made if view_of(_about(check, name)).memory.part(Removed).done],
+        )
+        for check in checks
+    }
+    takers = _takers(checks, outcomes, observed)
+    for check in checks:
+        outcome = _left_to(check, outcomes[check.name], takers)
         for key, node, machine_key, step, sentence in _steps(check, outcome, observed, health, now):
             yield _quietly(view_of(key, node, machine_key), key, step, sentence)
         if outcome.status != check.status:
+            judgement = health.judgements.get(check.name, Judgement())
             yield _status_written(view_of(check.key), check, outcome, judgement)
-    for key, step, sentence in _withdrawals(health, seen, observed, now):
+    withdrawals = list(_withdrawals(health, seen, observed, now)) if seen.listed else []
+    for key, step, sentence, _ in withdrawals:
         yield _quietly(view_of(key), key, step, sentence)
+    health = replace(health, withdrawn=frozenset(node for _, _, _, node in withdrawals if node))
     due_at = None if health.due_at == math.inf else health.due_at
     yield NextAction("", "", Stage.REMEDIATING, "judging", due_at=due_at, of=_ALL, quiet=True), memory.with_part(health)
 
@@ -129,7 +154,9 @@ def remembered(
         judgements[name] = judged(by, seen.nodes, before, ages)
     waits = {seconds for by in rules.values() for seconds in (SILENCE_SECONDS, by.startup_seconds)}
     back_at = (since_at + seconds for seconds in waits for since_at in health.over.values())
-    due = (*(each.due_at for each in judgements.values()), *(at for at in back_at if at > now))
+    due = [*(each.due_at for each in judgements.values()), *(at for at in back_at if at > now)]
+    if min(due, default=math.inf) < math.inf:  # a clock that was set back may be right again long before
+        due.append(now + JUDGE_AGAIN_SECONDS)
     return replace(
         health,
         judgements=judgements,
@@ -146,7 +173,7 @@ def _followed(health: HealthMemory, observed: Observed, now: float) -> HealthMem
     machines = (observed.machines.get(key) for key in observed.requests)
     requested = frozenset(found.machine.node or "" for found in machines if found is not None)
     left = {observed.machines[key].machine.node or "" for key in health.claimed or ()}
-    over = {*(health.requested - requested), *left} - requested - health.over.keys()
+    over = {*(health.requested - requested - health.withdrawn), *left} - requested - health.over.keys()
     here = {name for name in health.over if name not in left and health.is_back(name, now)}
     if requested == health.requested and not over and not here:
         return health
@@ -191,11 +218,48 @@ class Outcome:
     status: Status
     remediated: Mapping[str, Opinion] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
+    healed: tuple[str, ...] = ()
+    """Those that are healthy again, and whose remediation object has to go."""
 
 
-def summed_up(check: HealthCheck, judgement: Judgement, observed: Observed, overlaps: tuple[str, ...]) -> Outcome:
+def _about(check: HealthCheck, name: str) -> str:
+    """The key of what a check does about a node."""
+    return f"{check.key} for {name}"
+
+
+def _takers(
+    checks: Iterable[HealthCheck], outcomes: Mapping[str, Outcome], observed: Observed
+) -> Mapping[str, HealthCheck]:
+    """The check that may remediate each node: the one that has begun, by its object or its claim, else the first."""
+    takers: dict[str, HealthCheck] = {}
+    for check in checks:
+        for name in check.status.made:
+            takers.setdefault(name, check)
+    by_uid = {check.uid: check for check in checks}
+    for check in checks:
+        for name in outcomes[check.name].remediated:
+            claim = _claim(_machine_of(name, observed))
+            takers.setdefault(name, by_uid.get(claim.uid, check) if claim is not None else check)
+    return takers
+
+
+def _left_to(check: HealthCheck, outcome: Outcome, takers: Mapping[str, HealthCheck]) -> Outcome:
+    """Without the nodes that another check remediates: each is remediated once."""
+    remediated = {name: said for name, said in outcome.remediated.items() if takers[name] is check}
+    by_template = isinstance(check.rules, Rules) and check.rules.template is not None
+    made = tuple(sorted({*outcome.status.made, *(remediated if by_template else ())}))
+    return replace(outcome, remediated=remediated, status=replace(outcome.status, made=made))
+
+
+def summed_up(
+    check: HealthCheck,
+    judgement: Judgement,
+    observed: Observed,
+    overlaps: tuple[str, ...],
+    removed: Collection[str] = (),
+) -> Outcome:
     """How many are unhealthy, and whether that is few enough. A Node that the leader has deleted, and not recreated
-    yet, counts as one that is not healthy."""
+    yet, counts as one that is not healthy. `removed` are the nodes whose remediation objects are certainly gone."""
     rules = check.rules
     overlap = _overlap(overlaps)
     if isinstance(rules, Unreadable):
@@ -215,10 +279,8 @@ def summed_up(check: HealthCheck, judgement: Judgement, observed: Observed, over
         told = REMEDIATION_ALLOWED, "False", "TooManyUnhealthy", why
     else:
         told = REMEDIATION_ALLOWED, "True", "Allowed", f"{rules.limit} of {expected} Nodes"
-    by_template = rules.template is not None
     remediated = {name: judgement.sick[name] for name in unhealthy} if may else {}
-    kept = [name for name in check.status.made if name in judgement.sick or name in missing]
-    made = sorted({*kept, *(remediated if by_template else ())})
+    made = [name for name in check.status.made if name in judgement.sick or name in missing or name not in removed]
     gone = [(name, "Remediating", DELETED) for name in missing]
     said = [(name, judgement.sick[name].reason, judgement.sick[name].sentence) for name in unhealthy]
     listed = sorted([*said, *gone])
@@ -231,7 +293,8 @@ def summed_up(check: HealthCheck, judgement: Judgement, observed: Observed, over
         tuple(made),
         (told, overlap),
     )
-    return Outcome(status, remediated, tuple(missing))
+    healed = [name for name in check.status.made if name not in judgement.sick and name not in missing]
+    return Outcome(status, remediated, tuple(missing), tuple(healed))
 
 
 def _overlap(overlaps: tuple[str, ...]) -> tuple[str, str, str, str]:
@@ -259,10 +322,13 @@ def _steps(
     if isinstance(rules, Unreadable):
         return
     for name, said in outcome.remediated.items():
-        key = f"{check.key} for {name}"
+        key = _about(check, name)
         if rules.template is not None:
             if name in check.status.made:  # stored first: whoever leads next knows that there may be one
-                yield key, name, "", MakeRemediation(check, rules.template, name, said.sentence), said.sentence
+                seen = observed.nodes.get(name)
+                uid = "" if seen is None else seen.node.uid
+                make = MakeRemediation(check, rules.template, name, uid, said.sentence)
+                yield key, name, "", make, said.sentence
             continue
         if name in health.over:
             said = replace(said, sentence=f"{said.sentence}; {STILL_SICK}")
@@ -270,9 +336,9 @@ def _steps(
         if request is not None and not health.is_starting(name, rules, now):
             yield key, name, request.request.machine_key, request, said.sentence
     if rules.template is not None and not check.paused:
-        for name in set(check.status.made).difference(outcome.status.made):
+        for name in outcome.healed:
             step = RemoveRemediation(check, rules.template, name)
-            yield f"{check.key} for {name}", name, "", step, "its Node is healthy again"
+            yield _about(check, name), name, "", step, "its Node is healthy again"
 
 
 def _request(check: HealthCheck, name: str, said: Opinion, observed: Observed) -> RequestRemediation | None:
@@ -308,9 +374,10 @@ def _machine_of(name: str, observed: Observed) -> MachineSeen | None:
 
 def _withdrawals(
     health: HealthMemory, seen: HealthSeen, observed: Observed, now: float
-) -> Iterator[tuple[str, Withdraw, str]]:
+) -> Iterator[tuple[str, Withdraw, str, str]]:
     """Requests of health checks whose node is healthy again, or which are gone; and the claims that are left of them.
-    A claim stays for as long as its host has time to come back: it tells the next leader that this is so."""
+    A claim stays for as long as its host has time to come back: it tells the next leader that this is so. The last part
+    is the node whose request is taken back, if it is one."""
     for key in sorted(health.claimed or ()):
         found, claim = observed.machines[key], _claim(observed.machines[key])
         condemnation = found.machine.condemnation
@@ -325,7 +392,8 @@ def _withdrawals(
         else:
             why, ended = "its Node is healthy again", not standing
         if ended:
-            yield f"claim on {key}", Withdraw(key, found.machine.uid, claim.uid), why
+            taken_back = node if isinstance(condemnation, Requested) else ""
+            yield f"claim on {key}", Withdraw(key, found.machine.uid, claim.uid), why, taken_back
 
 
 def _is_sick(health: HealthMemory, check: HealthCheck, node: str) -> bool:
@@ -343,7 +411,10 @@ def _quietly(view: View, key: str, step: LeaderStep, sentence: str) -> tuple[Nex
         if view.now < due_at and not memory.trouble:
             waits = view.waits(Stage.REMEDIATING, sentence, due_at)
             return replace(waits, of=key, quiet=True), memory
-        memory = memory.with_part(Paced(view.now))
+        memory = memory.with_part(Paced(view.now)).with_part(Removed())
+    if isinstance(step, RemoveRemediation) and memory.part(Removed).done:
+        waits = view.waits(Stage.CLEARING, "its remediation object is gone")
+        return replace(waits, of=key, quiet=True), memory
     return replace(view.does(Stage.REMEDIATING, step, f"{key}: {sentence}"), of=key, quiet=True), memory
 
 

@@ -87,20 +87,37 @@ class MakeRemediation:
     check: HealthCheck
     template: TemplateReference
     node: str
+    node_uid: str
+    """Empty while there is no Node."""
     sentence: str
 
     async def run(self, port: Port) -> str:
         template, objects = self.template, self.template.objects
         if await if_there(port.api.get(objects, self.node, namespace=template.namespace)) is not None:
             return ""
-        found = await port.api.get(template.templates, template.name, namespace=template.namespace)
+        found = await if_there(port.api.get(template.templates, template.name, namespace=template.namespace))
+        if found is None:
+            lacking = template.templates.describe(template.namespace, template.name)
+            said = f"there is no {lacking}: create it, or correct remediationTemplate of {self.check.key}"
+            noticed(port, self.check, "TemplateNotFound", said)
+            raise Unwritten(Written.NOT_DONE, said)
         body = made_of(found, self)
         await port.send(lambda: port.api.create(objects, body, namespace=template.namespace))
         port.tell(HasRemediated(port.key, self.check.key))
         made = objects.describe(template.namespace, self.node)
         said = f"{self.check.key} has made {made}: {self.sentence}"
         noticed(port, self.check, "DetectedUnhealthy", said)
+        if self.node_uid:
+            of_node = port.key, NODES, None, self.node, self.node_uid
+            port.tell(Noticed(*of_node, "DetectedUnhealthy", said, warning=True))
         return ""
+
+
+@frozen
+class RemediationGone:
+    """The remediation object of a node that is healthy again is gone, or was none of this check's."""
+
+    node: str
 
 
 @frozen
@@ -115,15 +132,18 @@ class RemoveRemediation:
         objects, namespace = self.template.objects, self.template.namespace
         found = await if_there(port.api.get(objects, self.node, namespace=namespace))
         if found is None or not _is_made_by(found, self.check.uid):
+            port.tell(RemediationGone(port.key))
             return ""
         metadata = found["metadata"]
         if metadata.get("deletionTimestamp") is not None:
+            port.tell(RemediationGone(port.key))
             return ""
         try:
             await port.send(lambda: port.api.delete(objects, self.node, namespace=namespace, uid=metadata["uid"]))
         except ApiError as error:
             if not is_missing(error):
                 raise
+        port.tell(RemediationGone(port.key))
         return ""
 
 

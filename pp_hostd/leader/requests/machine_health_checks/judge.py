@@ -116,11 +116,14 @@ def _in_time(rules: Rules, target: Target, ages: Ages, *, cluster_api: bool) -> 
     said = _by_conditions(rules, target, ages, cluster_api=cluster_api)
     if said.health is not Health.UNHEALTHY or target.released_at == -math.inf:
         return said
+    if not rules.startup_seconds:
+        told = f"{said.sentence}; its remediation is over, and its host may take as long as it likes to come back"
+        return Opinion(Health.PENDING, "NodeStartup", told)
     back_by_at = target.released_at + rules.startup_seconds
     if ages.now <= back_by_at:
         told = f"{said.sentence}; its remediation is over, and its host has {rules.startup_seconds:g} s to come back"
         return Opinion(Health.PENDING, "NodeStartup", told, back_by_at + LATER_SECONDS)
-    return replace(said, not_back=said.not_back or (rules.startup_seconds > 0 and _is_still_away(target, ages)))
+    return replace(said, not_back=said.not_back or _is_still_away(target, ages))
 
 
 def _is_still_away(target: Target, ages: Ages) -> bool:

@@ -190,6 +190,8 @@ class _Turn:
         """The check that may remediate a Machine, for each one that is unhealthy."""
         self._to_owner: dict[str, MachineHealthCheck] = {}
         self._objects: dict[str, ObjectTold] = {}
+        self._deletable = 0
+        """So many Machines may be deleted yet."""
 
     def view(self, key: str, machine_key: str = "") -> View:
         machine, memory = self.seen.machines.get(machine_key), self.term.memories.get(key, NodeMemory())
@@ -268,8 +270,8 @@ class _Turn:
                     self._opinions[key] = said
         unhealthy = sorted(key for key, said in self._opinions.items() if said.health is Health.UNHEALTHY)
         deleting = sum(each.deleting for each in self.seen.machines.values())
-        left = max(0, self.settings.leader.max_at_once - deleting)
-        counts = Counts(len(unhealthy), frozenset(unhealthy[:left]))
+        self._deletable = max(0, self.settings.leader.max_at_once - deleting)
+        counts = Counts(len(unhealthy))
         for path, outcome in outcomes.items():
             for key in outcome.judgement.of(Health.UNHEALTHY) if outcome.may else ():
                 if key not in self._marked_by:
@@ -302,8 +304,15 @@ class _Turn:
             yield replace(does, of=key, quiet=True), view.memory
 
     def _unless_needed(self, step: RemoveMachine) -> Course:
+        """Only a deletion that is carried out takes one of those that may be under way at once."""
         trouble = quorum_trouble(step.machine, self.seen, self.health.remediations)
-        return Held(trouble, refused=True) if trouble else step
+        if trouble:
+            return Held(trouble, refused=True)
+        if not self._deletable:
+            most = self.settings.leader.max_at_once
+            return Held(f"other Machines are being deleted, and leader.max_at_once is {most}")
+        self._deletable -= 1
+        return step
 
     def _machines_told(self) -> Iterator[_Planned]:
         """Conditions of Machines, of unhealthy ones first."""

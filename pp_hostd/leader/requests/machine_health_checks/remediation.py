@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Union
 
 from pp_hostd.frozen import frozen
@@ -42,10 +41,9 @@ Course = Union[MakeObject, RequestByAnnotation, RemoveMachine, Tell, ToOwner, He
 
 @frozen
 class Counts:
-    """Of all health checks: the unhealthy Machines, and those that may be deleted now, by key."""
+    """Of all health checks: the unhealthy Machines."""
 
     unhealthy: int
-    deletable: Collection[str]
 
 
 def course(
@@ -74,9 +72,6 @@ def _deletion(check: MachineHealthCheck, machine: MachineFacts, said: Opinion, v
     held = _held_by_limits(view, counts)
     if held is not None:
         return held
-    if machine.key not in counts.deletable:
-        most = view.settings.leader.max_at_once
-        return Held(f"other Machines are being deleted, and leader.max_at_once is {most}")
     return RemoveMachine(check, machine, said.sentence)
 
 
