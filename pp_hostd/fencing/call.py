@@ -20,7 +20,7 @@ KEY = Form("the name of a parameter", re.compile("[A-Za-z][A-Za-z0-9_.-]{0,60}")
 VALUE = Form("one line of at most 4096 characters", re.compile("[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{0,4096}"))
 
 REFUSED = re.compile(
-    "debug|logfile|(?!identity_).*_file|(?!api_).*_path|.*_script|exec|ssh_options|(?:use_)?sudo|help|version|option"
+    "debug|logfile|(?!identity_).*_file|(?!api_).*_path|.*_script|exec|ssh_options|(?:use_)?sudo|help|version|option|runon.*"
 )
 """Parameters that have an agent write a file, run a program of the caller's choice, or do nothing and succeed; `option`
 is an old name of `action`. Agents take "-" for "_"."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pp_hostd.frozen import frozen
+from pp_hostd.model.condemnation import Confirmation
 from pp_hostd.model.endpoint import is_address
 from pp_hostd.model.keys import AGENT, CONDEMNED, FREEING
 from pp_hostd.model.promise import AgentRecord, GateClosed, parse_agent_record
@@ -36,6 +37,18 @@ class Node:
         record = self.agent
         stated = "" if record is None or isinstance(record, (Unreadable, GateClosed)) else record.boot
         return tuple(dict.fromkeys(filter(None, (self.boot, stated))))
+
+
+def boot_of(node: Node) -> str | None:
+    """The boot that a person's word about the host is about: the one that its agent's record names, and the one that
+    its kubelet has reported if that is another. None if there is none, or the record can't be read."""
+    stated = "" if node.agent is None or isinstance(node.agent, Unreadable) else node.agent.boot
+    return "/".join(dict.fromkeys(filter(None, (stated, node.boot)))) or None
+
+
+def is_of_this_boot(confirmation: Confirmation, node: Node) -> bool:
+    """Whether a person's word stands: neither the agent nor the kubelet has reported another boot since."""
+    return not isinstance(node.agent, Unreadable) and confirmation.boot == boot_of(node)
 
 
 def condemned_taint(condemnation_id: int) -> dict[str, Any]:

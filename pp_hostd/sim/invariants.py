@@ -7,8 +7,8 @@ from collections import Counter
 
 from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, NODES
 from pp_hostd.leader.plan.valves import LEAST_RESETS_PER_HOUR, most_of
-from pp_hostd.leader.remedies.node_fence.evidence import SILENT_SECONDS
 from pp_hostd.leader.remedies.node_fence.fence import Status
+from pp_hostd.leader.remedies.node_fence.memory import LEAST_SILENT_SECONDS
 from pp_hostd.model.condemnation import Condemnation, Condemned, last_id
 from pp_hostd.model.keys import EXTERNAL_REMEDIATION, NAMESPACE, OUT_OF_SERVICE, backup_name, is_ours
 from pp_hostd.model.lease import LEASE, Lease, parse_lease
@@ -89,7 +89,7 @@ class Invariants:
         now, api = self._world.time.now, self._world.api
         last_at, newest_at = api.renewed_at(node, now - FREED_AFTER_SECONDS), api.renewed_at(node, now)
         silent_until_at = now if newest_at == last_at else newest_at
-        return fenced.get(node) == WRONG_PLUG and silent_until_at - last_at > SILENT_SECONDS
+        return fenced.get(node) == WRONG_PLUG and silent_until_at - last_at > LEAST_SILENT_SECONDS
 
     def _attempt(self, node: str) -> None:
         """No attempt of a remediation object deletes the Node that came after the one that it was made for. (A person

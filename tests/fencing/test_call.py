@@ -72,7 +72,7 @@ def test_only_fence_agents_are_called(agent: str) -> None:
     [
         *("debug", "debug_file", "debug-file", "Debug-File", "logfile", "status_file", "cookie-file", "token_file"),
         *("ipmitool_path", "ssh-path", "store_path", "sudo_path", "password_script", "snmp-priv-passwd-script"),
-        *("exec", "ssh_options", "sudo", "use_sudo", "help", "version", "option"),
+        *("exec", "runonfail", "runonwarn", "ssh_options", "sudo", "use_sudo", "help", "version", "option"),
     ],
 )
 def test_no_parameter_writes_a_file_runs_a_program_or_keeps_the_agent_from_acting(key: str) -> None:

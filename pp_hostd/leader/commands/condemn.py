@@ -15,12 +15,12 @@ from pp_hostd.leader.commands.explain import hindrances, prospect
 from pp_hostd.leader.commands.host import Host, find_node, read_host, settings_of
 from pp_hostd.leader.commands.status import read_leadership
 from pp_hostd.leader.leadership import Leadership, idle_seconds
-from pp_hostd.leader.remedies.poison_pill.certainty import KUBELET_SILENT_SECONDS, boot_of
+from pp_hostd.leader.remedies.poison_pill.certainty import KUBELET_SILENT_SECONDS
 from pp_hostd.model.condemnation import Condemned, Confirmation, NotRequested, Requested, parse_condemnation
 from pp_hostd.model.keys import CONDEMNATION_ID, CONFIRMED_DEAD
 from pp_hostd.model.leader_status import Told
 from pp_hostd.model.moment import render_moment
-from pp_hostd.model.node import Node, parse_node
+from pp_hostd.model.node import Node, boot_of, is_of_this_boot, parse_node
 from pp_hostd.model.promise import Committed, GateClosed
 from pp_hostd.model.record import Unreadable
 from pp_hostd.service.output import confirm, filled, now, one_line, say, who
@@ -168,7 +168,7 @@ def confirm_dead(arguments: Namespace) -> int:
                 f"Node {name} is missing: the leader takes it for dead already", f"See: pp-leader explain {name}"
             )
         before, asked, word = host.node.node, already(host), host.node.confirmed
-        if asked and isinstance(word, Confirmation) and word.boot == boot_of(before.agent):  # whose word it is stays
+        if asked and isinstance(word, Confirmation) and is_of_this_boot(word, before):  # whose word it is stays
             when = render_moment(word.when_wallclock)
             say(filled(f"Nothing to do: {word.who} has confirmed it at {when}. See: pp-leader explain {name}"))
             return 0
@@ -178,7 +178,7 @@ def confirm_dead(arguments: Namespace) -> int:
         _check(find_node(administrator, name), before)
         if not asked:  # first: the leader takes away a confirmation without a request
             request(administrator, host)
-        store(administrator, before, Confirmation(person, now(), boot_of(before.agent)))
+        store(administrator, before, Confirmation(person, now(), boot_of(before)))
         leadership = read_leadership(administrator, now())
         for sentence in _outcome(read_host(administrator, settings, name), leadership, person):
             say(filled(sentence))
@@ -195,7 +195,7 @@ def _signs_of_life(administrator: Administrator, name: str) -> list[str]:
 def _check(node: Json, before: Node) -> None:
     """The word is about the boot that was there before the person was asked: a host that has booted since is alive."""
     found = parse_node(node)
-    if not isinstance(found, Node) or found.uid != before.uid or boot_of(found.agent) != boot_of(before.agent):
+    if not isinstance(found, Node) or found.uid != before.uid or boot_of(found) != boot_of(before):
         said = f"Node {before.name} has changed meanwhile: its host has booted again, or was replaced"
         raise UserError(f"not confirmed: {said}", f"See: pp-leader explain {before.name}")
 

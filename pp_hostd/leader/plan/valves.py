@@ -14,10 +14,11 @@ from pp_hostd.leader.steps.port import LeaderStep
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.budget import MAX_BEGINNINGS, Beginning, Budget
 from pp_hostd.model.condemnation import Condemned
-from pp_hostd.model.control import Grant, Pause
+from pp_hostd.model.control import Grant, Maintenance, Pause
 from pp_hostd.model.keys import BUDGET, NAMESPACE
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.machine_details import wish_of_cluster, wish_of_machine
+from pp_hostd.model.moment import render_moment
 from pp_hostd.model.observed import (
     CONTROL_PLANE_LABELS,
     BackupSeen,
@@ -27,6 +28,7 @@ from pp_hostd.model.observed import (
     Observed,
     is_early,
 )
+from pp_hostd.model.promise import Withdrawn
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.settings import Settings
 
@@ -135,6 +137,17 @@ def unwanted(view: View) -> str:
     if clusters.late:
         return f"whether Cluster {about.cluster} is paused is not known: {clusters.late}"
     return wish_of_cluster(about.cluster, clusters.pauses.get(about.cluster))
+
+
+def in_maintenance(view: View) -> str:
+    """By whose order nothing is begun about this node: its own, or one for all hosts. Empty if by none."""
+    record, order = None if view.seen is None else view.seen.node.agent, view.observed.control.maintenance
+    if isinstance(record, Withdrawn) and record.maintenance is not None:
+        own = record.maintenance
+        return f"it is in maintenance by {own.who} until {render_moment(own.until_wallclock)}: {own.why}"
+    if not isinstance(order, Maintenance) or order.until_wallclock.timestamp() <= view.term.draw.wallclock_seconds:
+        return ""
+    return f"all hosts are in maintenance by {order.who} until {render_moment(order.until_wallclock)}: {order.why}"
 
 
 class Limit(enum.Enum):

@@ -56,12 +56,19 @@ class FenceWorld(World):
 
     def renew(self) -> None:
         """Its kubelet does, from time to time."""
-        if self.kubelet and self.now >= self.renewed_at + RENEWAL_SECONDS:
+        if self.kubelet and self.now >= self.renewed_at + self.renewal_seconds:
             self.renewed_at = self.now
             self.leases[HOST] = f"renewed at {self.now}"
 
     def finding(self, host: str, _by: str) -> Finding:
         return self.reached if host == HOST else True
+
+    renewal_seconds = RENEWAL_SECONDS
+
+    def renews_slowly(self, duration_seconds: int) -> None:
+        """All kubelets have a Lease of this duration."""
+        self.renewal_seconds = duration_seconds / 4
+        self._steps_api.lease_more = {"leaseDurationSeconds": duration_seconds}
 
     reached = True
     """Whether others reach it."""

@@ -119,6 +119,8 @@ def test_passwords_come_from_secrets() -> None:
         ("fence_scsi", "", Fences.STORAGE),
         ("fence_ifmib", "", Fences.NONE),
         ("fence_something", "", Fences.NONE),
+        ("fence_vmware_rest", "", Fences.NONE),
+        ("fence_virsh", "power", Fences.POWER),
         ("fence_something", "power", Fences.POWER),
         ("fence_dummy", "power", Fences.POWER),
         ("fence_ipmilan", "none", Fences.NONE),
@@ -127,6 +129,27 @@ def test_passwords_come_from_secrets() -> None:
 def test_an_agent_proves_what_it_is_known_for_or_declares(agent: str, said: str, fences: Fences) -> None:
     method = {"agent_name": agent, "storage": "san", **({"fences": said} if said else {})}
     assert the_agent(method).fences is fences
+
+
+@pytest.mark.parametrize("key", ["missing_as_off", "missing-as-off", "network_fencing", "missing_as_off_secret"])
+def test_a_parameter_by_which_an_agent_may_lie_is_refused(key: str) -> None:
+    value = "a/b" if key.endswith("_secret") else "1"
+    assert "by which an agent may say off" in refused({"agent_name": "fence_azure_arm", key: value})
+
+
+def test_what_a_method_says_itself_replaces_its_templates_word_by_whatever_name() -> None:
+    shared = properties(agent_name="fence_ipmilan", ipaddr="192.0.2.1", password_secret="all/password", login="root")
+    own = {"template": "shared", "ip": "192.0.2.7", "password": "own", "username_secret": "bmc/user"}
+    found = the_agent(own, shared=shared)
+    assert dict(found.parameters) == {"ip": "192.0.2.7", "password": "own"}
+    assert [each.parameter for each in found.secrets] == ["username"]
+
+
+def test_more_methods_than_a_node_fence_can_hold_are_refused() -> None:
+    names = [f"m{number}" for number in range(11)]
+    described = {f"fence-method-{name}": properties(agent_name="fence_ipmilan", action="reboot") for name in names}
+    found = methods(Step.POWER_MANAGEMENT, {"config.properties": f"power_management={' '.join(names)}", **described})
+    assert "it has 22 methods (a reboot is two), and 20 are allowed" in str(found)
 
 
 PROVIDERS = [

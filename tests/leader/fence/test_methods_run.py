@@ -184,7 +184,7 @@ def test_a_persons_word_is_awaited_and_then_counts() -> None:
     world.spend(300.0)
     assert world.pods[HOST] == 2
     world.switch(False)
-    world.annotate_node(HOST, **{CONFIRMED_DEAD: Confirmation("anna", SINCE, None).render()})
+    world.annotate_node(HOST, **{CONFIRMED_DEAD: Confirmation("anna", SINCE, "boot-1").render()})
     world.run(world.free)
 
 

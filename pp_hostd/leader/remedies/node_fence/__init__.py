@@ -101,7 +101,9 @@ class NodeFenceRemedy(Remedy):
         fence, part = _fence(view), view.memory.part(FenceMemory)
         if fence is None:
             return view.memory
-        found = after_look(part, fence, view.now, view.term.draw.wallclock_seconds)
+        node = None if view.seen is None else view.seen.node
+        boot, is_freeing = ("", False) if node is None else (node.boot, node.freeing is not None)
+        found = after_look(part, fence, boot, is_freeing, view.now, view.term.draw.wallclock_seconds)
         # Another status: workloads that were freed before it are counted again.
         memory = view.memory if found is part else replace(view.memory, left=None)
         return memory.with_part(with_look_ahead(found, view.term, view.name))
@@ -125,7 +127,7 @@ class NodeFenceRemedy(Remedy):
 def _is_given_back(view: View, fence: NodeFence) -> bool:
     """Whether another remedy has yet to give the Node back: there is a backup, or there are marks on a Node whose flow
     has not begun."""
-    untouched = fence.progress.status is Status.NEW
+    untouched = fence.progress.status is Status.NEW and not fence.progress.id  # one that begins again keeps its marks
     return view.seen is not None and (view.backup_seen is not None or (untouched and begun(view.seen)))
 
 

@@ -87,7 +87,7 @@ def next_move(progress: Progress, at: Situation, config: ClusterConfig) -> Move:
 
 def _new(progress: Progress, at: Situation, config: ClusterConfig) -> Move:
     """Isolation New. The threshold's period is over by now; a flow that begins again waits for the grace time."""
-    if at.is_well and not progress.restarts and not progress.cleaned:
+    if at.is_well and not (progress.id or progress.restarts or progress.cleaned):
         return Work.FORGET
     if at.is_well and not at.needs_boot:
         return _to(progress, Step.POWER_MANAGEMENT, Status.DONE)

@@ -19,8 +19,6 @@ from pp_hostd.leader.steps.nodes import Cordon, MarkFreeing
 from pp_hostd.leader.steps.workloads import Freeing, FreeWorkloads
 from pp_hostd.model.observed import NodeSeen
 
-SILENT_SECONDS = 20.0
-"""Two renewal periods of a kubelet's Lease, which it renews every 10 s."""
 LOOK_AGAIN_SECONDS = 1.0
 LOOK_SECONDS = 5.0
 """Between two looks at a kubelet that must be silent."""
@@ -79,7 +77,7 @@ def freed(view: View, seen: NodeSeen, fence: NodeFence, proof: Proof) -> NextAct
 
 def _silent(view: View, part: FenceMemory, proof: Proof) -> NextAction | None:
     """Waits until the kubelet has been silent for long enough, by looks that began after the proof."""
-    silent_at = max(part.renewed_at + SILENT_SECONDS, proof.began_at)
+    silent_at = max(part.renewed_at + part.silent_seconds, proof.began_at)
     if part.looked_at >= silent_at:
         return None
     told = f"{proof.sentence}; its kubelet must be silent for two renewal periods, too"

@@ -13,9 +13,14 @@ from typing import NamedTuple
 from pp_hostd.frozen import frozen
 from pp_hostd.leader.node_memory import NodeMemory
 from pp_hostd.leader.remedies.node_fence.configuration import Fences
-from pp_hostd.leader.remedies.node_fence.fence import NodeFence, Step
+from pp_hostd.leader.remedies.node_fence.fence import NodeFence, Outcome, Step
 from pp_hostd.leader.steps.port import StepNews
 from pp_hostd.model.observed import NodeSeen
+
+LEAST_SILENT_SECONDS = 20.0
+"""Two renewal periods of a kubelet's Lease, which it renews every 10 s if nobody has told it otherwise."""
+PROOF_SECONDS = 60.0
+"""A proof that is older is not acted upon: the device is asked again first."""
 
 
 class RunKey(NamedTuple):
@@ -49,6 +54,8 @@ class MethodEnded:
     run: RunKey
     done: bool
     at: float
+    method: object
+    """The definition that was run: what it has proven says nothing about another one of the same name."""
     sentence: str = ""
     proof: Proof | None = None
     job: str = ""
@@ -78,12 +85,13 @@ class Drained:
 @frozen
 class Looked:
     """Linearizable reads of the Node and of its kubelet's Lease, which began at `began_at`. None: no Node. `renewed`
-    changes with each sign of life of the host; it is compared, never read."""
+    changes with each sign of life of the host; it is compared, never read. `silent_seconds` are two of its periods."""
 
     node: str
     began_at: float
     seen: NodeSeen | None
     renewed: str
+    silent_seconds: float = LEAST_SILENT_SECONDS
 
 
 @frozen
@@ -126,15 +134,26 @@ class FenceMemory:
     """The host has lived after this time: a look that began then found another sign of life than the next."""
     looked_at: float = -math.inf
     looked: NodeSeen | None = None
+    silent_seconds: float = LEAST_SILENT_SECONDS
+    """A kubelet that was not heard for so long is silent."""
+    boot: tuple[object, ...] = ()
+    boot_at: float = 0.0
+    """This leader has seen this flow about this boot of the host since then."""
     survey: Surveyed | None = None
     drained: Drained | None = None
     probed: Probed | None = None
 
 
-def after_look(memory: FenceMemory, fence: NodeFence, now: float, wallclock_seconds: float) -> FenceMemory:
+def after_look(
+    memory: FenceMemory, fence: NodeFence, host_boot: str, is_freeing: bool, now: float, wallclock_seconds: float
+) -> FenceMemory:
     """With the time at which the present status began: by this leader's clock, or earlier by the wall clock if another
-    leader began it."""
+    leader began it. Without the outcome of a method whose proof is too old to act upon, unless that has been done."""
     progress = fence.progress
+    boot = fence.uid, progress.id, host_boot
+    if memory.boot != boot:
+        memory = replace(memory, boot=boot, boot_at=now)
+    memory = memory if is_freeing else _without_old_proof(memory, fence, now)
     status = fence.uid, progress.id, progress.restarts, progress.step, progress.status
     run = (len(progress.methods), progress.methods[-1].tried) if progress.methods else (0, 0)
     if memory.run != run or memory.status != status:
@@ -145,6 +164,23 @@ def after_look(memory: FenceMemory, fence: NodeFence, now: float, wallclock_seco
     ended = {run: each for run, each in memory.ended.items() if run[:3] == status[:3]}
     jobs = {run: each for run, each in memory.jobs.items() if run[:3] == status[:3]}
     return replace(memory, status=status, since_at=now - age_seconds, ended=ended, jobs=jobs)
+
+
+def _without_old_proof(memory: FenceMemory, fence: NodeFence, now: float) -> FenceMemory:
+    progress = fence.progress
+    if not progress.methods or progress.methods[-1].outcome is not Outcome.RUNNING:
+        return memory
+    key = run_key(fence, len(progress.methods) - 1)
+    ended = memory.ended.get(key)
+    if ended is None or ended.proof is None or now < ended.proof.began_at + PROOF_SECONDS:
+        return memory
+    return replace(memory, ended={run: each for run, each in memory.ended.items() if run != key})
+
+
+def run_key(fence: NodeFence, index: int) -> RunKey:
+    """The present attempt of this method of the present step."""
+    progress = fence.progress
+    return RunKey(fence.uid, progress.id, progress.restarts, progress.step, index, progress.methods[index].tried)
 
 
 def after_news(memory: NodeMemory, news: list[StepNews]) -> NodeMemory:
@@ -171,4 +207,4 @@ def _looked(part: FenceMemory, look: Looked) -> FenceMemory:
     if part.renewed != look.renewed:
         alive_at = part.alive_at if part.renewed is None else part.looked_at
         part = replace(part, renewed=look.renewed, renewed_at=look.began_at, alive_at=alive_at)
-    return replace(part, looked_at=look.began_at, looked=look.seen)
+    return replace(part, looked_at=look.began_at, looked=look.seen, silent_seconds=look.silent_seconds)

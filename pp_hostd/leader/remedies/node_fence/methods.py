@@ -24,7 +24,7 @@ from pp_hostd.leader.remedies.node_fence.config_maps import (
     Parameters,
 )
 from pp_hostd.leader.remedies.node_fence.configuration import Fences, RemedyConfig, RemedyRules, Threshold
-from pp_hostd.leader.remedies.node_fence.fence import Step
+from pp_hostd.leader.remedies.node_fence.fence import MOST_METHODS, Step
 from pp_hostd.model.record import Form, Refused, Unreadable, matching, read
 
 ON, OFF, REBOOT, STATUS = "on", "off", "reboot", "status"
@@ -35,11 +35,13 @@ _POWER = """
 amt amt_ws apc apc_snmp aws azure_arm bladecenter cisco_ucs drac drac5 eaton_snmp eaton_ssh emerson eps gce hds_cb
 hpblade ibmblade idrac ilo ilo2 ilo3 ilo3_ssh ilo4 ilo4_ssh ilo5 ilo5_ssh ilo_moonshot ilo_mp ilo_ssh imm intelmodular
 ipdu ipmilan ipmilanplus kubevirt ldom lpar netio openstack pve raritan raritan_px3 redfish rhevm rsa rsb tripplite_snmp
-virsh virt vmware vmware_rest vmware_soap vmware_vcloud wti xenapi xvm zvmip
+virt wti xenapi xvm zvmip
 """
 POWER_AGENTS = frozenset(f"fence_{name}" for name in _POWER.split())
 STORAGE_AGENTS = frozenset(f"fence_{name}" for name in ("brocade", "cisco_mds", "mpath", "sanbox2", "scsi"))
-_LIES = frozenset({"missing_as_off", "record_only"})
+_LIES = frozenset({"missing_as_off", "network_fencing", "record_only"})
+_OLD_NAMES = {"ipaddr": "ip", "login": "username", "passwd": "password", "port": "plug"}
+"""Of parameters, which agents take as well."""
 NETWORK_AGENTS = frozenset({"fence_ifmib"})
 
 
@@ -155,6 +157,8 @@ def _methods(
     cluster = config_maps.cluster
     if BuiltInMethod(BuiltIn.KDUMP) in found and isinstance(cluster, ClusterConfig) and not cluster.kdump:
         raise Refused(f"method {BuiltIn.KDUMP.value} needs kdump=true in ConfigMap {CLUSTER}")
+    if len(found) > MOST_METHODS:
+        raise Refused(f"it has {len(found)} methods (a reboot is two), and {MOST_METHODS} are allowed")
     return tuple(found)
 
 
@@ -192,7 +196,8 @@ def _agent_methods(
         raise Refused(f"method {name} refers to the template {template}, and there is no such ConfigMap")
     if isinstance(shared, Unreadable):
         raise Refused(f"the template {template} of method {name}: {shared}")
-    merged = {**dict(shared), **own}
+    said = set(map(_meant, own))
+    merged = {**{key: value for key, value in dict(shared).items() if _meant(key) not in said}, **own}
     agent = matching(merged.get("agent_name"), _AGENT, f"agent_name of method {name}")
     action = merged.get("action", OFF)
     if action not in (ON, OFF, REBOOT, STATUS):
@@ -200,7 +205,8 @@ def _agent_methods(
     secrets = tuple(_secret(name, key, value) for key, value in merged.items() if key.endswith("_secret"))
     given = {key: value for key, value in merged.items() if key not in OURS and not key.endswith("_secret")}
     parameters = {**_of_provider(agent, provider, node), **given}
-    lies = sorted(_LIES.intersection(key.lower().replace("-", "_") for key in given))
+    names = (*given, *(each.parameter for each in secrets))
+    lies = sorted(_LIES.intersection(key.lower().replace("-", "_") for key in names))
     if lies:
         raise Refused(
             f"method {name} sets {lies[0]}, by which an agent may say off of a host that may be on. Remove it"
@@ -213,6 +219,13 @@ def _agent_methods(
         AgentMethod(name, each, agent, tuple(sorted(parameters.items())), secrets, fences, storage, seconds)
         for each in ((OFF, ON) if action == REBOOT else (action,))
     ]
+
+
+def _meant(key: str) -> str:
+    """The parameter that is meant, whether its value is there or in a Secret, and by its new name."""
+    name = key.lower().replace("-", "_")
+    name = name[: -len("_secret")] if name.endswith("_secret") else name
+    return _OLD_NAMES.get(name, name)
 
 
 def _fences(name: str, agent: str, merged: dict[str, str]) -> Fences:

@@ -9,17 +9,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pp_hostd.leader.node_memory import NextAction, Stage
-from pp_hostd.leader.plan.valves import Valves, handed_over, most_of, paused
+from pp_hostd.leader.plan.valves import Valves, handed_over, in_maintenance, paused
 from pp_hostd.leader.plan.view import View
 from pp_hostd.leader.remedies.node_fence.agent_jobs import by_executor
 from pp_hostd.leader.remedies.node_fence.automaton import Move, Situation, Wait, Work, next_move
 from pp_hostd.leader.remedies.node_fence.configuration import ConfigurationsSeen, Fences, RemedyRules, Threshold
 from pp_hostd.leader.remedies.node_fence.delegation import OTHER_REMEDIES
-from pp_hostd.leader.remedies.node_fence.evidence import LOOK_SECONDS, SILENT_SECONDS, contradiction, freed
+from pp_hostd.leader.remedies.node_fence.evidence import LOOK_SECONDS, contradiction, freed
 from pp_hostd.leader.remedies.node_fence.fence import FENCED, NodeFence, Outcome, Progress, State, Status, Step
 from pp_hostd.leader.remedies.node_fence.flow import Flow, at_work, is_well, still_runs
 from pp_hostd.leader.remedies.node_fence.memory import Proof
-from pp_hostd.leader.remedies.node_fence.methods import methods_of
+from pp_hostd.leader.remedies.node_fence.methods import BuiltInMethod, methods_of
 from pp_hostd.leader.remedies.node_fence.running import next_of_method
 from pp_hostd.leader.remedies.node_fence.seen import DumpsSeen, FencesSeen
 from pp_hostd.leader.remedies.node_fence.steps import BeginFence, DeleteFence, LookAtNode, NoteBoot, WriteFence
@@ -43,6 +43,9 @@ def fenced(view: View, valves: Valves) -> NextAction | None:
     config = every.config_maps.cluster
     if isinstance(config, Unreadable):
         return view.refuses(f"ConfigMap fence-cluster-config: {config}. Correct it, or delete it")
+    gone = _cause_gone(view.observed, fence) if at_work(fence) else ""
+    if gone:
+        return view.refuses(f"{gone}. Correct it, or: pp-leader fence abort {view.name}")
     rules, cause = _threshold(view.observed, fence)
     provider = every.providers.get(view.name, "")
     methods = methods_of(fence.progress.step, view.name, provider, every.config_maps, rules, cause)
@@ -53,6 +56,9 @@ def fenced(view: View, valves: Valves) -> NextAction | None:
     order = paused(view)
     if order and not _frees(flow):
         return view.waits(Stage.HELD, order)
+    handed = handed_over(view) if at_work(fence) else None
+    if handed is not None:
+        return handed
     doubted = _doubted(flow)
     return _dumped(flow) or doubted or _moved(flow, next_move(fence.progress, _situation(flow), config), valves)
 
@@ -83,16 +89,17 @@ def _doubted(flow: Flow) -> NextAction | None:
     due_at = part.looked_at + LOOK_SECONDS
     if view.now >= due_at:
         return view.does(Stage.FENCING, LookAtNode(view.name), told)
-    is_silent = part.looked_at >= part.renewed_at + SILENT_SECONDS
+    is_silent = part.looked_at >= part.renewed_at + part.silent_seconds
     return None if is_silent else view.waits(Stage.FENCING, told, due_at)
 
 
 def _dump(flow: Flow) -> Proof | None:
-    """A kernel that has crashed since the flow began says so: it is dead, and another one saves its dump. None if it
-    has not, or if nobody wants to know."""
+    """A kernel that has crashed in this boot, since this leader works on the flow, says so again and again: it is dead,
+    and another one saves its dump. None if it has not, or if nobody wants to know. A message that is older may be of a
+    boot before."""
     address = flow.seen.node.address
     heard_at = flow.view.observed.part(DumpsSeen).heard.get(address or "")
-    if not flow.config.kdump or heard_at is None or not at_work(flow.fence):
+    if not flow.config.kdump or heard_at is None or heard_at < flow.part.boot_at or not at_work(flow.fence):
         return None
     return Proof(Fences.POWER, heard_at, f"its kernel has crashed and saves its dump (kdump, from {address})")
 
@@ -125,6 +132,22 @@ def _threshold(observed: Observed, fence: NodeFence) -> tuple[RemedyRules | None
     return found.rules, next(matching, None)
 
 
+def _cause_gone(observed: Observed, fence: NodeFence) -> str:
+    """Why the threshold that has triggered the flow is not known any more; empty if it is, or if a person did that.
+    The node's own lists are not what its ladder was."""
+    name = fence.cause.configuration
+    if not name:
+        return ""
+    found = observed.part(ConfigurationsSeen).configurations.get(name)
+    if found is None:
+        return f"NodeRemedyConfiguration {name}, which has caused this flow, is gone"
+    if isinstance(found.rules, Unreadable):
+        return f"{found.key}: {found.rules}"
+    if _threshold(observed, fence)[1] is None:
+        return f"{found.key} has no threshold for {fence.cause.condition}={fence.cause.status} any more"
+    return ""
+
+
 def _situation(flow: Flow) -> Situation:
     progress, part, now = flow.fence.progress, flow.part, flow.view.now
     return Situation(
@@ -148,8 +171,9 @@ def _pause_seconds(flow: Flow) -> float:
     seconds = 0.0
     if last.outcome is Outcome.FAILED and flow.fence.progress.retries < flow.config.step_retries:
         seconds = RETRY_SECONDS
-    elif flow.cause is not None and flow.climbs and flow.fence.progress.step is Step.ISOLATION:
-        seconds = flow.cause.remedies[min(len(methods), len(flow.cause.remedies)) - 1].period_seconds
+    elif flow.climbs and flow.fence.progress.step is Step.ISOLATION and not flow.is_amid_reboot(len(methods) - 1):
+        rung = flow.rung(len(methods) - 1)
+        seconds = 0.0 if rung is None else rung.period_seconds
     return max(0.0, ended_at + seconds - flow.view.now)
 
 
@@ -181,9 +205,12 @@ def _told(flow: Flow, sentence: str) -> str:
 def _begun(flow: Flow, move: Progress, valves: Valves) -> NextAction:
     """Rules 13 to 16: a flow begins only where a remediation may."""
     view, others = flow.view, _others(flow)
-    held = None if flow.fence.progress.restarts else valves.held(view) or _storm(flow)
+    held = None if flow.fence.progress.restarts else valves.held(view)
     if held is not None:
         return held
+    why = flow.storm() or in_maintenance(view)
+    if why:
+        return view.waits(Stage.HELD, why)
     if len(others) + valves.beginning >= flow.config.max_at_once and not flow.fence.progress.restarts:
         told = f"{', '.join(others) or 'another node'} is being fenced, and max_at_once is {flow.config.max_at_once}"
         return view.waits(Stage.HELD, told)
@@ -207,22 +234,13 @@ def _begun(flow: Flow, move: Progress, valves: Valves) -> NextAction:
     return view.does(Stage.FENCING, step, _told(flow, "isolation begins"))
 
 
-def _storm(flow: Flow) -> NextAction | None:
-    """Waits while more nodes do not respond than fence-cluster-config allows; None if no more do."""
-    observed, share = flow.view.observed, flow.config.max_non_responsive
-    silent, most = len(observed.not_ready), most_of(share, len(observed.nodes), 1)
-    if silent <= most:
-        return None
-    told = f"{silent} of {len(observed.nodes)} nodes do not respond, and max_non_responsive is {share}: none is fenced"
-    return flow.view.waits(Stage.HELD, told)
-
-
 def _is_counted(flow: Flow) -> bool:
     """Whether this flow is counted among the remediations of this hour before, or will be by another remedy."""
     every = flow.view.observed.part(FencesSeen)
     config, progress = every.config_maps.of_node(flow.view.name), flow.fence.progress
     names = () if isinstance(config, Unreadable) or flow.climbs else config.steps[Step.POWER_MANAGEMENT]
-    return bool(progress.restarts) or not OTHER_REMEDIES.isdisjoint(names)
+    cuts = any(not isinstance(each, BuiltInMethod) for each in flow.methods)
+    return bool(progress.restarts) or (not cuts and not OTHER_REMEDIES.isdisjoint(names))
 
 
 def _others(flow: Flow) -> list[str]:

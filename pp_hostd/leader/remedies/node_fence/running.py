@@ -13,7 +13,6 @@ from pp_hostd.leader.remedies.node_fence.delegation import delegated
 from pp_hostd.leader.remedies.node_fence.draining import DrainPods
 from pp_hostd.leader.remedies.node_fence.evidence import (
     LOOK_SECONDS,
-    SILENT_SECONDS,
     contradiction,
     freed,
     is_refuted,
@@ -21,12 +20,30 @@ from pp_hostd.leader.remedies.node_fence.evidence import (
 from pp_hostd.leader.remedies.node_fence.fence import FENCED, MOST_JOBS, MOST_METHODS, MethodRun, Outcome, Step
 from pp_hostd.leader.remedies.node_fence.flow import Flow, is_well, still_runs
 from pp_hostd.leader.remedies.node_fence.memory import MethodEnded, Proof, RunKey
-from pp_hostd.leader.remedies.node_fence.methods import OFF, ON, AgentMethod, BuiltIn, BuiltInMethod, JobMethod, Method
-from pp_hostd.leader.remedies.node_fence.steps import KeepUnschedulable, LookAtNode, RunAgent, RunJob
+from pp_hostd.leader.remedies.node_fence.methods import (
+    OFF,
+    ON,
+    STATUS,
+    AgentMethod,
+    BuiltIn,
+    BuiltInMethod,
+    JobMethod,
+    Method,
+)
+from pp_hostd.leader.remedies.node_fence.steps import (
+    EndFreeing,
+    KeepUnschedulable,
+    LookAtNode,
+    RunAgent,
+    RunJob,
+    WriteFence,
+)
+from pp_hostd.leader.steps.machines import Clear
 from pp_hostd.leader.steps.nodes import Cordon, Uncordon
 from pp_hostd.leader.steps.port import LeaderStep
-from pp_hostd.model.condemnation import Confirmation
+from pp_hostd.model.condemnation import Confirmation, Requested
 from pp_hostd.model.keys import NAMESPACE
+from pp_hostd.model.node import is_of_this_boot
 
 PASS_SECONDS = 5.0
 """Between two passes of a drain."""
@@ -56,6 +73,8 @@ def next_of_method(flow: Flow) -> NextAction:
         return _ended(flow, running, "its configuration has changed, and this method is no longer next")
     method, key = flow.methods[index], flow.run_key(index)
     ended = flow.part.ended.get(key)
+    if ended is not None and ended.method != method:
+        return _ended(flow, running, "its configuration has changed since it was run: its outcome counts for nothing")
     noted = _noted(flow, running, key)
     if noted is not None:
         return noted
@@ -82,15 +101,15 @@ def _run(flow: Flow, method: Method, running: MethodRun, key: RunKey) -> NextAct
     view = flow.view
     told = f"{flow.fence.progress.step.value}: {method.name} {method.action}".rstrip()
     if isinstance(method, AgentMethod):
-        unsafe = _unfencing(flow, method)
+        unsafe = _unfencing(flow, method) or _storm(flow, method)
         if unsafe:
             return view.waits(Stage.HELD, unsafe)
         return _looks_first(flow, method, running, told) or view.does(Stage.FENCING, RunAgent(key, method), told)
     if isinstance(method, JobMethod):
-        unsafe = _unfencing(flow, method)
+        found = flow.part.jobs.get(key)
+        unsafe = _unfencing(flow, method) or (_storm(flow, method) if found is None and not running.job else "")
         if unsafe:
             return view.waits(Stage.HELD, unsafe)
-        found = flow.part.jobs.get(key)
         looks = _looks_first(flow, method, running, told) if found is None and not running.job else None
         if looks is not None:
             return looks
@@ -98,6 +117,11 @@ def _run(flow: Flow, method: Method, running: MethodRun, key: RunKey) -> NextAct
             return view.waits(Stage.FENCING, f"{told}: {_told_of(flow, method, found.job)}", found.at + JOB_SECONDS)
         return view.does(Stage.FENCING, RunJob(key, method, flow.fence, bool(running.job)), told)
     return _built_in(flow, method, running, key, told)
+
+
+def _storm(flow: Flow, method: AgentMethod | JobMethod) -> str:
+    """Why nothing is cut off now, as at the beginning; empty if it may be. What only gives back goes on."""
+    return "" if method.action in (ON, STATUS) else flow.storm()
 
 
 def _looks_first(flow: Flow, method: AgentMethod | JobMethod, running: MethodRun, told: str) -> NextAction | None:
@@ -115,7 +139,7 @@ def _looks_first(flow: Flow, method: AgentMethod | JobMethod, running: MethodRun
         return view.waits(Stage.FENCING, f"{told}: not yet, its Node is Ready, and the watch of Nodes is late", due_at)
     if part.alive_at >= part.run_at:
         return _ended(flow, running, "its Node is Ready again, and its kubelet was heard")
-    if part.looked_at >= part.renewed_at + SILENT_SECONDS:
+    if part.looked_at >= part.renewed_at + part.silent_seconds:
         return None
     return view.waits(Stage.FENCING, f"{told}: its Node is Ready; looking whether its kubelet is heard", due_at)
 
@@ -193,12 +217,17 @@ def _drained(flow: Flow, running: MethodRun, key: RunKey, told: str) -> NextActi
 
 def _confirmed(flow: Flow, running: MethodRun, told: str) -> NextAction:
     confirmed, view = flow.seen.confirmed, flow.view
-    if not isinstance(confirmed, Confirmation):
+    if not isinstance(confirmed, Confirmation) or not is_of_this_boot(confirmed, flow.seen.node):
         return view.refuses(
             f"{told}: waits for a person. If the host is certainly off: pp-leader confirm-dead {view.name}"
         )
     proof = Proof(Fences.POWER, flow.part.looked_at, f"{confirmed.who} has confirmed that it is dead")
-    return _on_proof(flow, running, proof, clean=True)
+    machine, done = view.machine, _on_proof(flow, running, proof, clean=True)
+    if isinstance(done.step, WriteFence) and machine is not None and isinstance(machine.condemnation, Requested):
+        # The same command has made the request: nobody is to reset the host for it once it is back.
+        clear = Clear(machine.machine_key, machine.uid, machine.resource_version, machine.condemnation.last_id)
+        return view.does(Stage.CLEARING, clear, f"{told}: its request is carried out")
+    return done
 
 
 def _outcome(flow: Flow, running: MethodRun, ended: MethodEnded) -> NextAction:
@@ -210,8 +239,8 @@ def _outcome(flow: Flow, running: MethodRun, ended: MethodEnded) -> NextAction:
 
 def _cleans(flow: Flow) -> bool:
     """Whether the remedy of a ladder that runs now is to free workloads on its proof."""
-    index = len(flow.fence.progress.methods) - 1
-    return flow.cause is not None and index < len(flow.cause.remedies) and flow.cause.remedies[index].clean
+    rung = flow.rung(len(flow.fence.progress.methods) - 1)
+    return rung is not None and rung.clean
 
 
 def _on_proof(flow: Flow, running: MethodRun, proof: Proof, clean: bool) -> NextAction:
@@ -227,7 +256,10 @@ def _on_proof(flow: Flow, running: MethodRun, proof: Proof, clean: bool) -> Next
 def _ended(
     flow: Flow, running: MethodRun, failure: str, *, cleaned: Proof | None = None, refuted: bool = False
 ) -> NextAction:
-    progress = flow.fence.progress
+    progress, node = flow.fence.progress, flow.seen.node
+    if failure and node.freeing is not None:  # first of all: it says that the workloads may be freed
+        end = EndFreeing(node.name, node.uid, node.resource_version)
+        return flow.view.does(Stage.CLEARING, end, f"method {running.name}: {failure}; nothing more is freed")
     if refuted:
         progress = replace(progress, refuted=(*progress.refuted, running.name)[-MOST_METHODS:])
     outcome = Outcome.FAILED if failure else Outcome.DONE

@@ -5,15 +5,27 @@ from __future__ import annotations
 import binascii
 import hashlib
 import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
 from functools import partial
 
-from pp_hostd.fencing.call import AgentCall, AgentReply, Power, is_done, power_of
+from pp_hostd.fencing.call import MASK, AgentCall, AgentReply, Power, is_done, power_of
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.outcome import ApiError, written_by
 from pp_hostd.kube.resources import JOBS, KUBELET_LEASES, LEASES, NODE_FENCES, NODES, SECRETS
 from pp_hostd.leader.remedies.node_fence.configuration import Fences
 from pp_hostd.leader.remedies.node_fence.fence import FENCE, NodeFence, Progress, rendered
-from pp_hostd.leader.remedies.node_fence.memory import JobFound, Looked, MethodEnded, Probed, Proof, RunKey, Surveyed
+from pp_hostd.leader.remedies.node_fence.memory import (
+    LEAST_SILENT_SECONDS,
+    JobFound,
+    Looked,
+    MethodEnded,
+    Probed,
+    Proof,
+    RunKey,
+    Surveyed,
+)
 from pp_hostd.leader.remedies.node_fence.methods import OFF, ON, STATUS, AgentMethod, JobMethod
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.leader.steps.nodes import change_node
@@ -27,7 +39,7 @@ from pp_hostd.model.keys import (
     REMEDIATION_PODNAME,
     REMEDIATION_TIMESTAMP,
 )
-from pp_hostd.model.moment import render_moment
+from pp_hostd.model.moment import parse_moment, render_moment
 from pp_hostd.model.observed import parse_node_seen
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.roster import Member
@@ -35,6 +47,12 @@ from pp_hostd.model.step import Written
 
 SERVICE_ACCOUNT = "node-fence"
 """Of Jobs, in our namespace."""
+OF_FENCE, OF_METHOD = "pp-hostd.io/node-fence", "pp-hostd.io/method"
+"""The label of a Job that names its NodeFence, and the annotation that holds the digest of its method."""
+OLDEST_JOB_SECONDS = 120.0
+"""A Job that has been complete for longer proves nothing: nobody has asked the device since."""
+LEAST_VEILED = 3
+"""Characters of a value: a shorter one is in any text."""
 _SHOWN = 300
 """So many characters of an agent's output a sentence shows."""
 
@@ -116,8 +134,14 @@ class LookAtNode(OnlyReads):
         lease = await if_there(port.api.get(LEASES, self.node, namespace=KUBELET_LEASES))
         record = ((found or {}).get("metadata", {}).get("annotations") or {}).get(AGENT, "")
         renewed = str(((lease or {}).get("spec") or {}).get("renewTime") or "")
-        port.tell(Looked(port.key, began_at, seen, f"{renewed} {record}"))
+        port.tell(Looked(port.key, began_at, seen, f"{renewed} {record}", _silent_seconds(lease)))
         return ""
+
+
+def _silent_seconds(lease: Json | None) -> float:
+    """A kubelet renews its Lease four times in the duration of it."""
+    duration = ((lease or {}).get("spec") or {}).get("leaseDurationSeconds")
+    return max(LEAST_SILENT_SECONDS, duration / 2 if isinstance(duration, int) else 0.0)
 
 
 @frozen
@@ -158,19 +182,21 @@ class RunAgent:
 
     async def run(self, port: Port) -> str:
         method = self.method
-        parameters = {**dict(method.parameters), **await _secrets(port, method)}
+        secrets = await _secrets(port, method)
+        parameters = {**dict(method.parameters), **secrets}
 
         async def call(action: str) -> AgentReply:
             if port.acting_until() <= port.clock():  # rule 14, before each call: the one before it may have taken long
                 raise Unwritten(Written.NOT_DONE, "the Lease is not valid")
             given = tuple({**parameters, "action": action}.items())
-            return await port.run_agent(AgentCall(method.agent, given, method.seconds))
+            return _veiled(await port.run_agent(AgentCall(method.agent, given, method.seconds)), secrets)
 
         wanted = {ON: Power.ON, OFF: Power.OFF}.get(method.action)
         began_at = port.clock()
         reply = await call(STATUS)
         power = power_of(reply)
-        if wanted is not None and power is not wanted:
+        # A device that is off is switched off all the same: by an agent that can't even start it says nothing.
+        if wanted is not None and (power is not wanted or wanted is Power.OFF):
             reply = await call(method.action)
             if not is_done(reply):
                 return self._ends(port, f"{method.agent} could not switch it {method.action}: {told_by(reply)}")
@@ -188,8 +214,16 @@ class RunAgent:
         return self._ends(port, "", proof)
 
     def _ends(self, port: Port, failure: str, proof: Proof | None = None) -> str:
-        port.tell(MethodEnded(port.key, self.run_key, not failure, port.clock(), failure, proof))
+        port.tell(MethodEnded(port.key, self.run_key, not failure, port.clock(), self.method, failure, proof))
         return ""
+
+
+def _veiled(reply: AgentReply, secrets: Mapping[str, str]) -> AgentReply:
+    """Without any value of a Secret, whatever the parameter's name."""
+    output = reply.output
+    for value in sorted(secrets.values(), key=len, reverse=True):
+        output = output.replace(value, MASK) if len(value) >= LEAST_VEILED else output
+    return replace(reply, output=output)
 
 
 def told_by(reply: AgentReply) -> str:
@@ -249,7 +283,10 @@ class RunJob:
                 if written_by(error) is not Written.NOT_DONE:
                     raise
                 return self._ends(port, f"Job {NAMESPACE}/{name} could not be created: {error.sentence}")
-        ended = {each.get("type") for each in (found.get("status") or {}).get("conditions") or () if _holds(each)}
+        wrong = _is_another(found, name, self.method, self.fence)
+        if wrong:
+            return self._ends(port, wrong)
+        ended = {each.get("type"): each for each in (found.get("status") or {}).get("conditions") or () if _holds(each)}
         if "Failed" in ended:
             told = f"Job {NAMESPACE}/{name} has failed: kubectl -n {NAMESPACE} logs job/{name}"
             return self._ends(port, told, job=name)
@@ -260,11 +297,14 @@ class RunJob:
         proof = None
         if method.fences is not Fences.NONE and method.action in ("", OFF):
             told = f"Job {NAMESPACE}/{name} is complete, and its remedy fences {method.fences.value}"
+            age_seconds = _age_seconds(ended["Complete"], port.wallclock())
+            if age_seconds > OLDEST_JOB_SECONDS:
+                return self._ends(port, f"Job {NAMESPACE}/{name} ended {age_seconds:.0f} s ago: no proof now")
             proof = Proof(method.fences, port.clock(), told, method.storage)
         return self._ends(port, "", proof, name)
 
     def _ends(self, port: Port, failure: str, proof: Proof | None = None, job: str = "") -> str:
-        port.tell(MethodEnded(port.key, self.run_key, not failure, port.clock(), failure, proof, job))
+        port.tell(MethodEnded(port.key, self.run_key, not failure, port.clock(), self.method, failure, proof, job))
         return ""
 
 
@@ -280,6 +320,28 @@ async def _annotate(port: Port, node: str, job: str | None) -> None:
     await port.write(lambda: port.api.patch(NODES, node, patch), NODE, node, version)
 
 
+def _age_seconds(condition: Json, now: datetime) -> float:
+    since = parse_moment(str(condition.get("lastTransitionTime")))
+    return 0.0 if since is None else (now - since).total_seconds()
+
+
+def _is_another(found: Json, name: str, method: JobMethod, fence: NodeFence) -> str:
+    """Why this Job says nothing about the method as it is now; empty if it does."""
+    metadata = found["metadata"]
+    if (metadata.get("labels") or {}).get(OF_FENCE) != fence.uid:
+        return f"Job {NAMESPACE}/{name} is not of this flow: somebody else has made it"
+    if (metadata.get("annotations") or {}).get(OF_METHOD) != digest_of(method):
+        return f"the configuration of method {method.name} has changed since its Job {NAMESPACE}/{name} was made"
+    return ""
+
+
+def digest_of(method: JobMethod) -> str:
+    """Changes with all that makes the Job what it is, and with what it proves."""
+    config = method.config
+    parts = method.action, config.pod, config.timeout_seconds, config.fences.value, config.storage
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+
+
 def _holds(condition: Json) -> bool:
     return condition.get("status") == "True"
 
@@ -292,20 +354,22 @@ def job_of(name: str, method: JobMethod, fence: NodeFence) -> Json:
     own = {"restartPolicy": "Never", "serviceAccountName": SERVICE_ACCOUNT, "activeDeadlineSeconds": seconds}
     spec: Json = {**own, **(template.get("spec") or {})}
     elsewhere = {"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": [fence.node]}]}
-    affinity = spec.setdefault("affinity", {}).setdefault("nodeAffinity", {})
-    required = affinity.setdefault("requiredDuringSchedulingIgnoredDuringExecution", {})
+    affinity = spec["affinity"] = dict(spec.get("affinity") or {})
+    of_node = affinity["nodeAffinity"] = dict(affinity.get("nodeAffinity") or {})
+    required = dict(of_node.get("requiredDuringSchedulingIgnoredDuringExecution") or {})
+    of_node["requiredDuringSchedulingIgnoredDuringExecution"] = required
     terms = required.get("nodeSelectorTerms") or [{}]
     required["nodeSelectorTerms"] = [
         {**term, "matchFields": [*(term.get("matchFields") or ()), *elsewhere["matchFields"]]} for term in terms
     ]
     for container in spec.get("containers") or ():
         container["env"] = [*(container.get("env") or ()), {"name": "NODE_NAME", "value": fence.node}]
-    labels = {"pp-hostd.io/node-fence": fence.uid}
+    labels, annotations = {OF_FENCE: fence.uid}, {OF_METHOD: digest_of(method)}
     owner = {"apiVersion": NODE_FENCES.api_version, "kind": NODE_FENCES.kind, "name": fence.name, "uid": fence.uid}
     return {
         "apiVersion": JOBS.api_version,
         "kind": JOBS.kind,
-        "metadata": {"name": name, "labels": labels, "ownerReferences": [owner]},
+        "metadata": {"name": name, "labels": labels, "annotations": annotations, "ownerReferences": [owner]},
         "spec": {
             "backoffLimit": 0,
             "activeDeadlineSeconds": seconds,

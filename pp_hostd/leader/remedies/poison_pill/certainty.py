@@ -21,9 +21,9 @@ from pp_hostd.leader.steps.port import Inspection
 from pp_hostd.model.backup import Backup
 from pp_hostd.model.condemnation import Confirmation
 from pp_hostd.model.moment import render_moment
+from pp_hostd.model.node import is_of_this_boot
 from pp_hostd.model.observed import NodeSeen
 from pp_hostd.model.promise import (
-    AgentRecord,
     Armed,
     Committed,
     GateClosed,
@@ -180,14 +180,8 @@ def _nothing_started(closed: GateClosed, promise: Armed | None) -> bool:
 
 
 def _confirmed(seen: NodeSeen) -> bool:
-    """Whether a person's word about it stands: the host has reported no other boot since."""
-    readable = not isinstance(seen.node.agent, Unreadable)
-    return isinstance(seen.confirmed, Confirmation) and readable and seen.confirmed.boot == boot_of(seen.node.agent)
-
-
-def boot_of(record: AgentRecord | Unreadable | None) -> str | None:
-    """The boot that a record speaks of, if it can be read."""
-    return None if record is None or isinstance(record, Unreadable) else record.boot
+    """Whether a person's word about it stands."""
+    return isinstance(seen.confirmed, Confirmation) and is_of_this_boot(seen.confirmed, seen.node)
 
 
 def _on_evidence(view: View, inspection: Inspection, found: NodeSeen, evidence: Evidence) -> NextAction:

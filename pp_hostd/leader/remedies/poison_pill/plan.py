@@ -142,7 +142,9 @@ def _after_others(view: View, stored: BackupSeen, backup: Backup) -> NextAction:
 def _after_marker(view: View, seen: NodeSeen) -> NextAction:
     if isinstance(seen.node.freeing, Unreadable):
         return view.refuses(f"{seen.node.freeing}. Remove that annotation if its workloads are not being freed")
-    if view.memory.left != 0 and not _is_lifted(view):  # once it is, the host may live again
+    # Once it is lifted, the host may live again. A flow of node fences that was ended may leave its marker behind.
+    lifted = _is_lifted(view) or (view.condemned is None and bool(seen.fenced_boots))
+    if view.memory.left != 0 and not lifted:
         return _frees(view, Freeing.AWAIT if seen.out_of_service else Freeing.SPARING)
     condemned = view.condemned
     clear = None if condemned is None else _clear(view, condemned.id)

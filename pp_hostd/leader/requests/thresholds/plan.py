@@ -12,7 +12,7 @@ from dataclasses import field, replace
 from pp_hostd.frozen import frozen
 from pp_hostd.leader.facts.ages import Ages, Sightings
 from pp_hostd.leader.node_memory import NextAction, NodeMemory, Stage, Term
-from pp_hostd.leader.plan.valves import most_of, paused
+from pp_hostd.leader.plan.valves import in_maintenance, most_of, paused
 from pp_hostd.leader.plan.view import Electorates, View
 from pp_hostd.leader.remedies.node_fence.configuration import (
     FENCING_ALLOWED,
@@ -30,9 +30,7 @@ from pp_hostd.leader.requests.thresholds.judge import NOBODY, Judgement, Summary
 from pp_hostd.leader.requests.thresholds.steps import CreateFence, SetStatus
 from pp_hostd.leader.steps.port import LeaderStep
 from pp_hostd.model.condemnation import NotRequested
-from pp_hostd.model.moment import render_moment
 from pp_hostd.model.observed import Observed
-from pp_hostd.model.promise import Withdrawn
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.settings import Settings
 
@@ -158,7 +156,7 @@ def _fence(view: View, seen: ConfigurationsSeen, judgement: Judgement) -> Create
 
 def why_not(view: View, seen: ConfigurationsSeen, selecting: tuple[str, ...]) -> str:
     """Why this Node, which has reached a threshold, is not fenced now; empty if it is. Storms are another matter."""
-    found, record = view.seen, None if view.seen is None else view.seen.node.agent
+    found = view.seen
     if len(selecting) > 1:
         return told_twice(view.name, selecting)
     configuration = seen.configurations[selecting[0]]
@@ -168,9 +166,9 @@ def why_not(view: View, seen: ConfigurationsSeen, selecting: tuple[str, ...]) ->
         return "the leader can't read its Node"
     if seen.nodes[view.name].deleting:
         return "its Node is being deleted"
-    if isinstance(record, Withdrawn) and record.maintenance is not None:
-        order = record.maintenance
-        return f"it is in maintenance by {order.who} until {render_moment(order.until_wallclock)}: {order.why}"
+    order = in_maintenance(view)
+    if order:
+        return order
     if found.marked or view.backup_seen is not None or _is_requested(view):
         return "another remedy has it"
     return paused(view)
