@@ -21,7 +21,7 @@ from pp_hostd.model.keys import PAUSED_NODE
 from pp_hostd.model.observed import Observed
 from pp_hostd.model.settings import Remediations, Settings
 from pp_hostd.model.step import Written
-from tests.leader.health.checked import CheckedWorld
+from tests.leader.health.checked import KIND, CheckedWorld
 from tests.leader.virtual_host import HOST
 
 SETTINGS = Settings(remediations=Remediations(poison_pill=True))
@@ -180,3 +180,15 @@ def test_a_clock_that_is_set_back_for_a_moment_delays_no_judgement_for_long() ->
     world.spend(30.0)
     world.wallclock_ahead_seconds = ahead_seconds
     world.run(lambda: bool(world.steps(RequestRemediation)), 130.0)
+
+
+def test_a_check_whose_template_is_taken_away_keeps_no_node_from_others() -> None:
+    world = with_templates("openshift", "one")
+    world.check("one", remediationTemplate=template("one"))
+    world.annotate_node(HOST, **{PAUSED_NODE: ""})
+    world.spend(20.0)
+    world.reports(HOST, "Unknown", seconds_ago=100)
+    world.run(lambda: bool(objects(world)))
+    world.api.patch(KIND, "one", {"spec": {"remediationTemplate": None}, "metadata": {"generation": 2}})
+    world.reports(HOST)
+    world.run(lambda: world.stored("one").status.made == ())

@@ -280,7 +280,8 @@ def summed_up(
     else:
         told = REMEDIATION_ALLOWED, "True", "Allowed", f"{rules.limit} of {expected} Nodes"
     remediated = {name: judgement.sick[name] for name in unhealthy} if may else {}
-    made = [name for name in check.status.made if name in judgement.sick or name in missing or name not in removed]
+    cleared = removed if rules.template is not None else check.status.made  # else nobody looks for objects
+    made = [name for name in check.status.made if name in judgement.sick or name in missing or name not in cleared]
     gone = [(name, "Remediating", DELETED) for name in missing]
     said = [(name, judgement.sick[name].reason, judgement.sick[name].sentence) for name in unhealthy]
     listed = sorted([*said, *gone])
