@@ -131,7 +131,9 @@ def test_a_host_whose_credential_has_expired_waits_and_says_so(any_stage: Stage)
     any_stage.bed.boot(host.name)
     shows(host, "expired")
     assert is_idle(host, 0)
-    assert "the credentials in /etc/pp-hostd/kubeconfig" in host.run("pp-hostd", "gate", "status").stdout
+    words = "the credentials in /etc/pp-hostd/kubeconfig"
+    # Its unit starts beside the agent's, and holds the gate a moment later.
+    eventually(lambda: words in host.run("pp-hostd", "gate", "status").stdout, "the gate says why it is held")
 
 
 def test_a_person_opens_the_gate_once_the_node_no_longer_says_that_nothing_runs(stage: Stage) -> None:
