@@ -160,6 +160,8 @@ def test_a_job_proves_only_what_its_remedy_said_when_it_was_made() -> None:
     world.threshold("Ready", "Unknown", remedy1=remedy, remedyConfigs=[REPAIR])
     world.run(lambda: bool(world.jobs()))
     edited_remedy(world, fences="power")
+    world.spend(30.0)
+    assert len(world.jobs()) == 1, "it may still run, so no other one begins"
     world.end_job()
     world.run(lambda: len(world.jobs()) == 2)
     assert world.pods[HOST] == 2

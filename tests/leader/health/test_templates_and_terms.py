@@ -45,6 +45,17 @@ def objects(world: CheckedWorld) -> list[str]:
     return sorted(world.api.objects.get("PoisonPillRemediation", {}))
 
 
+def with_an_object() -> CheckedWorld:
+    """One template has made an object, and nothing begins, since the Node is paused."""
+    world = with_templates("openshift", "one")
+    world.check("one", remediationTemplate=template("one"))
+    world.annotate_node(HOST, **{PAUSED_NODE: ""})
+    world.spend(20.0)
+    world.reports(HOST, "Unknown", seconds_ago=100)
+    world.run(lambda: bool(objects(world)))
+    return world
+
+
 @pytest.fixture(params=["node", "openshift"])
 def machines(request: pytest.FixtureRequest) -> str:
     return str(request.param)
@@ -72,13 +83,8 @@ def test_of_a_request_and_an_object_there_is_one(machines: str, direct: str) -> 
 
 
 def test_an_object_whose_deletion_fails_is_deleted_later_and_remediates_nobody() -> None:
-    """Its Node is healthy again before anything began, since the leader is paused for it."""
-    world = with_templates("openshift", "one")
-    world.check("one", remediationTemplate=template("one"))
-    world.annotate_node(HOST, **{PAUSED_NODE: ""})
-    world.spend(20.0)
-    world.reports(HOST, "Unknown", seconds_ago=100)
-    world.run(lambda: bool(objects(world)))
+    """Its Node is healthy again before anything began."""
+    world = with_an_object()
     world.reports(HOST)
     world.spend(60.0, lambda: any(isinstance(step, RemoveRemediation) for _, step, _ in world.under_way))
     at = next(at for at, each in enumerate(world.under_way) if isinstance(each[1], RemoveRemediation))
@@ -183,12 +189,7 @@ def test_a_clock_that_is_set_back_for_a_moment_delays_no_judgement_for_long() ->
 
 
 def test_a_check_whose_template_is_taken_away_keeps_no_node_from_others() -> None:
-    world = with_templates("openshift", "one")
-    world.check("one", remediationTemplate=template("one"))
-    world.annotate_node(HOST, **{PAUSED_NODE: ""})
-    world.spend(20.0)
-    world.reports(HOST, "Unknown", seconds_ago=100)
-    world.run(lambda: bool(objects(world)))
+    world = with_an_object()
     world.api.patch(KIND, "one", {"spec": {"remediationTemplate": None}, "metadata": {"generation": 2}})
     world.reports(HOST)
     world.run(lambda: world.stored("one").status.made == ())

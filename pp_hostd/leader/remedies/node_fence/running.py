@@ -19,6 +19,7 @@ from pp_hostd.leader.remedies.node_fence.evidence import (
 )
 from pp_hostd.leader.remedies.node_fence.fence import FENCED, MOST_JOBS, MOST_METHODS, MethodRun, Outcome, Step
 from pp_hostd.leader.remedies.node_fence.flow import Flow, is_well, still_runs
+from pp_hostd.leader.remedies.node_fence.jobs import RunJob
 from pp_hostd.leader.remedies.node_fence.memory import MethodEnded, Proof, RunKey
 from pp_hostd.leader.remedies.node_fence.methods import (
     OFF,
@@ -35,7 +36,6 @@ from pp_hostd.leader.remedies.node_fence.steps import (
     KeepUnschedulable,
     LookAtNode,
     RunAgent,
-    RunJob,
     WriteFence,
 )
 from pp_hostd.leader.steps.machines import Clear

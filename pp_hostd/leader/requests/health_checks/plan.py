@@ -6,7 +6,7 @@ A health check only requests. The leader's own limits, and all certainty, are th
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 
 from pp_hostd.frozen import frozen
@@ -14,14 +14,13 @@ from pp_hostd.leader.facts.ages import Ages, Sightings
 from pp_hostd.leader.node_memory import NextAction, NodeMemory, Stage, Term
 from pp_hostd.leader.plan.view import Electorates, View
 from pp_hostd.leader.requests.health_checks.check import (
-    OVERLAPPING,
     REMEDIATION_ALLOWED,
     HealthCheck,
     HealthSeen,
     Rules,
-    Status,
 )
-from pp_hostd.leader.requests.health_checks.judge import Health, Judgement, Opinion, judged
+from pp_hostd.leader.requests.health_checks.judge import Judgement, Opinion, judged
+from pp_hostd.leader.requests.health_checks.outcome import Outcome, summed_up
 from pp_hostd.leader.requests.health_checks.steps import (
     RESTRICTED,
     MakeRemediation,
@@ -32,22 +31,18 @@ from pp_hostd.leader.requests.health_checks.steps import (
 )
 from pp_hostd.leader.steps.machines import AskFor
 from pp_hostd.leader.steps.port import LeaderStep
-from pp_hostd.model.backup import Backup
 from pp_hostd.model.condemnation import NotRequested, Requested
 from pp_hostd.model.machine_details import CHECKS_CLAIM, Claim
-from pp_hostd.model.observed import MachineSeen, Observed, is_early
+from pp_hostd.model.observed import MachineSeen, Observed
 from pp_hostd.model.record import Unreadable
 from pp_hostd.model.settings import Settings
 
-MAX_TOLD = 100
-"""So many unhealthy nodes are named in a status."""
 LOOK_AGAIN_SECONDS = 30.0
 """Between two looks whether the remediation object of an unhealthy node is still there."""
 JUDGE_AGAIN_SECONDS = 60.0
 """Between two judgements at most, while anybody is pending."""
 STATUS_SECONDS = 1.0
 """Between two writes of a status at least."""
-DELETED = "the leader has deleted its Node, and recreates it"
 SILENCE_SECONDS = 60.0
 """Kubernetes needs up to 50 s to call a silent Node Unknown. Until then Ready=True may be of the boot before."""
 STILL_SICK = "it has not become healthy since its last remediation was over"
@@ -210,18 +205,6 @@ def overlapping(judgements: Mapping[str, Judgement]) -> dict[str, tuple[str, ...
     return found
 
 
-@frozen
-class Outcome:
-    """The outcome of a judgement: the status to be stored, and the unhealthy nodes to be remediated now. `missing`
-    are those that the leader has deleted, and not recreated yet."""
-
-    status: Status
-    remediated: Mapping[str, Opinion] = field(default_factory=dict)
-    missing: tuple[str, ...] = ()
-    healed: tuple[str, ...] = ()
-    """Those that are healthy again, and whose remediation object has to go."""
-
-
 def _about(check: HealthCheck, name: str) -> str:
     """The key of what a check does about a node."""
     return f"{check.key} for {name}"
@@ -249,67 +232,6 @@ def _left_to(check: HealthCheck, outcome: Outcome, takers: Mapping[str, HealthCh
     by_template = isinstance(check.rules, Rules) and check.rules.template is not None
     made = tuple(sorted({*outcome.status.made, *(remediated if by_template else ())}))
     return replace(outcome, remediated=remediated, status=replace(outcome.status, made=made))
-
-
-def summed_up(
-    check: HealthCheck,
-    judgement: Judgement,
-    observed: Observed,
-    overlaps: tuple[str, ...],
-    removed: Collection[str] = (),
-) -> Outcome:
-    """How many are unhealthy, and whether that is few enough. A Node that the leader has deleted, and not recreated
-    yet, counts as one that is not healthy. `removed` are the nodes whose remediation objects are certainly gone."""
-    rules = check.rules
-    overlap = _overlap(overlaps)
-    if isinstance(rules, Unreadable):
-        told = REMEDIATION_ALLOWED, "False", "Unreadable", f"{rules}. Correct it: until then nobody is remediated"
-        return Outcome(Status(check.generation, made=check.status.made, conditions=(told, overlap)))
-    missing = [name for name in observed.backups if name not in judgement.known and _selects(rules, observed, name)]
-    expected, healthy = len(judgement.selected) + len(missing), len(judgement.selected) - len(judgement.sick)
-    unhealthy = sorted(name for name, said in judgement.sick.items() if said.health is Health.UNHEALTHY)
-    count = expected - healthy
-    allowed = max(0, rules.limit.most(expected) - count)
-    may = rules.limit.allows(count, expected)
-    if check.paused:
-        told = REMEDIATION_ALLOWED, "False", "Paused", f"it is paused by {check.paused}"
-        may = False
-    elif not may:
-        why = f"{count} of {expected} Nodes are not healthy, and {rules.limit}: nobody is remediated"
-        told = REMEDIATION_ALLOWED, "False", "TooManyUnhealthy", why
-    else:
-        told = REMEDIATION_ALLOWED, "True", "Allowed", f"{rules.limit} of {expected} Nodes"
-    remediated = {name: judgement.sick[name] for name in unhealthy} if may else {}
-    cleared = removed if rules.template is not None else check.status.made  # else nobody looks for objects
-    made = [name for name in check.status.made if name in judgement.sick or name in missing or name not in cleared]
-    gone = [(name, "Remediating", DELETED) for name in missing]
-    said = [(name, judgement.sick[name].reason, judgement.sick[name].sentence) for name in unhealthy]
-    listed = sorted([*said, *gone])
-    status = Status(
-        check.generation,
-        expected,
-        healthy,
-        allowed if may else 0,
-        tuple(listed[:MAX_TOLD]),
-        tuple(made),
-        (told, overlap),
-    )
-    healed = [name for name in check.status.made if name not in judgement.sick and name not in missing]
-    return Outcome(status, remediated, tuple(missing), tuple(healed))
-
-
-def _overlap(overlaps: tuple[str, ...]) -> tuple[str, str, str, str]:
-    if not overlaps:
-        return OVERLAPPING, "False", "None", "no other health check selects the same Nodes"
-    told = f"{', '.join(overlaps)} also select some of its Nodes: each Node is remediated once, by whichever is first"
-    return OVERLAPPING, "True", "SameNodes", told
-
-
-def _selects(rules: Rules, observed: Observed, name: str) -> bool:
-    stored = observed.backups[name]
-    if name in observed.nodes or is_early(stored) or not isinstance(stored.backup, Backup):
-        return False
-    return rules.selector.matches(stored.backup.labels)
 
 
 _Step = tuple[str, str, str, LeaderStep, str]

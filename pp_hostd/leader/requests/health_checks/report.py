@@ -15,7 +15,8 @@ from pp_hostd.leader.requests.health_checks.check import (
 )
 from pp_hostd.leader.requests.health_checks.definitions import FULL_NAME
 from pp_hostd.leader.requests.health_checks.judge import Health, Judgement, Opinion
-from pp_hostd.leader.requests.health_checks.plan import DELETED, HealthMemory, Outcome, remembered, summed_up, why_later
+from pp_hostd.leader.requests.health_checks.outcome import DELETED, Outcome, summed_up
+from pp_hostd.leader.requests.health_checks.plan import HealthMemory, remembered, why_later
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.observed import Observed
 

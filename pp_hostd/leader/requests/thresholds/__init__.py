@@ -13,7 +13,7 @@ from pp_hostd.leader.node_memory import NextAction, NodeMemory, Term
 from pp_hostd.leader.remedies.node_fence.configuration import CONFIGURATION, ConfigurationsCache, ConfigurationsSeen
 from pp_hostd.leader.remedies.node_fence.configuration_definition import configuration_definition
 from pp_hostd.leader.remedies.node_fence.definitions import fence_definition
-from pp_hostd.leader.remedies.node_fence.steps import SERVICE_ACCOUNT
+from pp_hostd.leader.remedies.node_fence.jobs import SERVICE_ACCOUNT
 from pp_hostd.leader.requests.thresholds.plan import thresholds
 from pp_hostd.leader.requests.thresholds.report import sentences
 from pp_hostd.leader.steps.api import Json
