@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import field, replace
 from typing import TypeVar
 
@@ -77,6 +77,8 @@ class Term:
     """The uid of the Node that bore the label of the control plane last, by name."""
     beginnings: Mapping[Beginning, float] = field(default_factory=dict)
     """Until when each beginning of a remediation counts against the budget, as far as this leader has seen it."""
+    ordered: Set[str] = frozenset()
+    """Where the last plan has begun a remediation: it comes first in the next plan, for the limits count it there."""
 
 
 class Stage(enum.Enum):

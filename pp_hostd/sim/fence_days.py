@@ -10,6 +10,7 @@ from pp_hostd.sim.fence_mutants import (
     ACCEPTED_IS_OFF,
     CORDON_FREES,
     KUBELET_IS_LOUD,
+    OLD_DUMP_FREES,
     ON_BEFORE_FREED,
     PORT_FREES,
     STORAGE_FREES_ALL,
@@ -45,6 +46,13 @@ def _pressed(names: Names) -> list[Trouble]:
 
 def _cut_off_again(names: Names) -> list[Trouble]:
     return [Trouble(BEGIN, "cut off once it is back", names[-1:], 2 * MINUTE, 0.1)]
+
+
+def _crashed(names: Names) -> list[Trouble]:
+    """While another one is fenced, so that the leader hears of it, and for so long that it remembers that."""
+    sick = Trouble(BEGIN, "kubelet is sick", names[-2:-1], 2 * MINUTE)
+    unreachable = Trouble(BEGIN, "a fence device can't be reached", names[-2:], 2 * MINUTE)
+    return [sick, unreachable, Trouble(BEGIN + 21, "kernel crashes", names[-1:], 1.0), *_cut_off_again(names)]
 
 
 def _day(about: str, methods: str, troubles: Troubles, without: Mutant) -> NamedDay:
@@ -83,6 +91,12 @@ FENCE_DAYS = {
         REBOOT,
         lambda names: [*_sick(names), *_cut_off_again(names)],
         ON_BEFORE_FREED,
+    ),
+    "crashed-before": _day(
+        "a kernel crashes, and its host is cut off as soon as it is back",
+        REBOOT,
+        _crashed,
+        OLD_DUMP_FREES,
     ),
     "network-port-off": _day(
         "a host is cut off, and so is its network port",

@@ -21,7 +21,15 @@ DEFAULT, REBOOT, OFF_ON, STORED, STORED_ALONE, UNPLUGGED, WRONG_PLUG = METHODS =
 )
 """Default: no ConfigMap, so the host is restarted by another remedy. Storage: its port is switched off before its
 power, or it alone. Network: a port that fences nothing goes first. Wrong plug: the plug is that of the next host."""
-TIMES = {"grace_timeout": "5s", "boot_timeout": "70s", "step_retries": "1", "giveup_retries": "2", "max_at_once": "2"}
+TIMES = {
+    "grace_timeout": "5s",
+    "boot_timeout": "70s",
+    "step_retries": "1",
+    "giveup_retries": "2",
+    "max_at_once": "2",
+    "kdump": "true",
+    "kdump_timeout": "20s",
+}
 AGENT_SECONDS = 8
 _LISTS = {
     REBOOT: ("mark-unschedulable", "ipmi", "mark-schedulable"),

@@ -84,6 +84,13 @@ CORDON_FREES = mutant(
     ),
 )
 
+OLD_DUMP_FREES = mutant(
+    "a kernel that has crashed in an earlier boot has crashed in this one",
+    11,
+    "",
+    (f"{_FENCE}plan:_dump", "or heard_at < flow.part.boot_at ", ""),
+)
+
 UNFENCED_EARLY = mutant(
     "a host gets its storage back in the boot whose workloads were freed",
     12,

@@ -108,6 +108,23 @@ def _requested(day: Day) -> Iterator[Trouble]:
         yield Trouble(_at(day, ill), "absolve", (day.victim,))
 
 
+def _crashed(day: Day) -> Iterator[Trouble]:
+    """A kernel crashes, and another one saves its dump; the host is cut off again soon after it has booted."""
+    chance, victim, at = day.chance, day.victim, day.begin
+    if chance.random() < 0.6:
+        yield from _ill(day, sick=True)
+        at += 10 + chance.random() * 40
+    yield Trouble(at, "kernel crashes", (victim,), 20 + chance.random() * 100)
+    if chance.random() < 0.7:
+        yield Trouble(at, "cut off once it is back", (victim,), 20 + chance.random() * 60, chance.random())
+    if chance.random() < 0.3:
+        yield Trouble(at, "watches lag", (), 60.0, chance.random())
+    if chance.random() < 0.3:
+        yield Trouble(at + chance.random() * 40, chance.choice(_LEADERS[:3]), (victim,), 5 + chance.random() * 10)
+    if chance.random() < 0.3:
+        yield Trouble(at, chance.choice(DEVICES), (victim,), chance.random() * LONG_SECONDS)
+
+
 def _plugged(day: Day) -> Iterator[Trouble]:
     """A kubelet says that it is not Ready, and the plug of its host is another one's."""
     yield from _ill(day, sick=True)
@@ -133,6 +150,7 @@ FENCE_THEMES: dict[str, Callable[[Day], Iterator[Trouble]]] = {
     "fenced and requested": _requested,
     "fenced storage": _stored,
     "wrong plugs": _plugged,
+    "kernels crash": _crashed,
 }
 _OF_VICTIM = {"fenced storage": (STORED, STORED_ALONE), "wrong plugs": (WRONG_PLUG,)}
 _LIKELY = (REBOOT, REBOOT, OFF_ON, OFF_ON, STORED, STORED, STORED_ALONE, UNPLUGGED)

@@ -18,6 +18,8 @@ from pp_hostd.sim.time import Clock, Time
 BOOT_SECONDS = 8.0
 """The least that it takes a machine to be back."""
 MOST_BOOT_SECONDS = 6 * BOOT_SECONDS
+DUMP_MESSAGE_SECONDS = 10.0
+"""Between two messages of a kernel that saves the dump of one that has crashed."""
 MAX_DRIFT = 0.0005
 """Two clocks drift apart by at most 1000 ppm."""
 SHORTENED_SECONDS = 1.0
@@ -76,6 +78,8 @@ class Host:
         self.reset_works = True
         self.sick_until = 0.0
         """Until then its kubelet says that it is not Ready."""
+        self._dumps_until = 0.0
+        """Until then another kernel saves the dump of one that has crashed."""
         self.held = True
         """Whether its gate holds the kubelet, rather than relying on the leader's taint."""
         self.start: Callable[[Boot], object] = lambda _: None
@@ -84,6 +88,8 @@ class Host:
         """Reports workloads."""
         self.kubelet_runs: Callable[[], None] = lambda: None
         """Hears again and again that its kubelet runs, whether or not it may start workloads."""
+        self.sends_dump_message: Callable[[], None] = lambda: None
+        """Hears of each message of the kernel that saves a dump."""
         self.register: Callable[[], None] = lambda: None
         """Makes its Node. Where an agent runs, that is the leader's to recreate."""
         self._time, self._chance, self._note, self._fired = time, chance, note, fired
@@ -93,7 +99,21 @@ class Host:
         """As its BMC reads it, also while it boots."""
         return self.boot is not None or (not self._switched_off and self._time.now >= self.off_until)
 
+    def crash(self, dump_seconds: float) -> None:
+        """Its kernel is dead; another one saves the dump, and boots the host at once."""
+        if self.boot is not None:
+            self._dumps_until = self._time.now + dump_seconds
+            self._time.at(self._dumps_until + BOOT_SECONDS, self.power_on)
+            self.go_down("its kernel crashed")
+            self._dump()
+
+    def _dump(self) -> None:
+        if self.powered and self._time.now < self._dumps_until:
+            self.sends_dump_message()
+            self._time.after(DUMP_MESSAGE_SECONDS, self._dump)
+
     def switch_off(self) -> None:
+        self._dumps_until = 0.0
         self._switched_off = True
         self.go_down("its BMC switched it off")
 
@@ -103,6 +123,9 @@ class Host:
 
     def power_on(self) -> None:
         if self.boot is not None or not self.powered:
+            return
+        if self._time.now < self._dumps_until:
+            self._time.at(self._dumps_until, self.power_on)
             return
         self.boots += 1
         rate = 1 + MAX_DRIFT * (2 * self._chance.random() - 1)

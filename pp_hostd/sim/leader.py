@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 from typing import Callable, Protocol
@@ -14,6 +15,7 @@ from pp_hostd.kube.resources import LEASES, NODE_FENCES, NODE_HEALTH_CHECKS, NOD
 from pp_hostd.leader.caches import Watch, is_later
 from pp_hostd.leader.driver import Driver
 from pp_hostd.leader.node_memory import NextAction
+from pp_hostd.leader.remedies.node_fence.seen import DumpsSeen, wants_dumps
 from pp_hostd.leader.steps.api import ServedKinds, ServedMachines
 from pp_hostd.leader.steps.own_objects import WriteRoster
 from pp_hostd.leader.steps.port import Exchange, Kind, LeaderStep, Pace, Port, StepEnded, StepNews, outcome_of
@@ -78,6 +80,7 @@ class LeaderTerm:
         self._news: list[StepNews] = []
         self._due, self._wakes = False, 0
         self._told: dict[str, str] = {}
+        self._dumps: dict[str, float] = {}
         self._api = SimulatedApi(self._client, leader.frees)
         self._machines = ServedMachines(self._api, cluster.machines)
         self._served = ServedKinds(self._api)
@@ -150,7 +153,16 @@ class LeaderTerm:
     # The driver's senses.
 
     def observed(self) -> Observed:
-        return self._watches.observed
+        found = self._watches.observed
+        if not wants_dumps(found):
+            self._dumps.clear()
+        return replace(found, parts={**found.parts, DumpsSeen: DumpsSeen(self._dumps)}) if self._dumps else found
+
+    def heard_dump(self, address: str) -> None:
+        """A kernel that has crashed says so: the leader listens for as long as a node is fenced."""
+        if wants_dumps(self._watches.observed):
+            self._dumps[address] = self.clock()
+            self._wake()
 
     def take(self) -> list[StepNews]:
         taken, self._news = self._news, []
@@ -295,6 +307,10 @@ class Leader:
 
     def acting_until(self) -> float:
         return self.candidacy.acting_until_at
+
+    def heard_dump(self, address: str) -> None:
+        if self._leader_term is not None:
+            self._leader_term.heard_dump(address)
 
     def resign(self) -> None:
         self.candidacy = self.candidacy.resigned(self.clock())

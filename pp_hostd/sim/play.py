@@ -194,6 +194,7 @@ class Play:
             "machine is replaced": self._replace_machine,
             "power fails": lambda trouble: world.hosts[trouble.who[0]].go_down("its power failed"),
             "power stays off": self._power_off,
+            "kernel crashes": lambda trouble: world.hosts[trouble.who[0]].crash(trouble.seconds),
             "shutdown": self._shut_down,
             "reset fails": self._reset_fails,
             "a clock is set": self._set_clock,

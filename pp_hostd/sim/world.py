@@ -9,9 +9,11 @@ from functools import partial
 from typing import Callable
 
 from pp_hostd.fencing.call import AgentCall, AgentReply
+from pp_hostd.kube.resources import NODES
 from pp_hostd.model.answer import Answer
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.memory import Decision
+from pp_hostd.model.node import Node, parse_node
 from pp_hostd.model.promise import GateKind
 from pp_hostd.model.settings import Settings
 from pp_hostd.peers.message import Question
@@ -97,6 +99,7 @@ class World:
             host.held = cluster.gate(name) is GateKind.HOLD
             host.start, host.started = partial(self._start, host), partial(self._started, name)
             host.kubelet_runs = partial(self._start_servers, name)
+            host.sends_dump_message = partial(self._tell_of_dump, name)
         dice = random.Random(f"operator {seed}")
         self.operator = Operator(self.api, self.time, dice, self.hosts, note) if cluster.power_cycles else None
         dice = random.Random(f"fences {seed}")
@@ -198,6 +201,19 @@ class World:
     ) -> None:
         assert self.devices is not None, call
         self.devices.run(node, call, lives, ended)
+
+    def _tell_of_dump(self, name: str) -> None:
+        """The kernel that saves it tells every host that may have a leader."""
+        node = self.api.if_there(parse_node, NODES, "", name)
+        address = node.address if isinstance(node, Node) else None
+
+        def arrive(at: str) -> None:
+            process, leader = self.leaders.get(at, (None, None))
+            if process is not None and leader is not None and address:
+                process.do(partial(leader.heard_dump, address))
+
+        for each in self.names[:LEADERS]:
+            self.network.send(name, each, partial(arrive, each))
 
     def kill_agent(self, name: str) -> None:
         """As `kill -9`; systemd starts it again, but for a shutdown."""

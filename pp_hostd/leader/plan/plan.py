@@ -50,13 +50,17 @@ def plan(
     memories: dict[str, NodeMemory] = {}
     electorates = Electorates(observed.roster)
     found, doubtful = _targets(registry, settings, observed)
-    for target in found:
+    ordered: set[str] = set()
+    for target in sorted(found, key=lambda each: each.key not in term.ordered):
         view = seen_by_all(registry, View.of_target(settings, observed, electorates, term, target, now))
         next_action = _next_action(registry, view, valves)
         if next_action is not None:
             next_actions.append(next_action if next_action.key else replace(next_action, of=target.key))
             memories[target.key] = view.memory
-            valves = valves.after(next_action, view)
+            counted = valves.after(next_action, view)
+            if counted is not valves:
+                ordered.add(target.key)
+            valves = counted
     for target in doubtful:
         view = View.of_target(settings, observed, electorates, term, target, now)
         next_actions.append(view.refuses(request_trouble(view, observed.machines[target.machine].machine, view.seen)))
@@ -67,7 +71,7 @@ def plan(
                 next_actions += [] if next_action.is_idle else [next_action]
                 memories[next_action.key] = memory
     calm_at, labelled, beginnings = valves.calm_at, valves.labelled, valves.allowance.counted
-    term = replace(term, memories=memories, calm_at=calm_at, labelled=labelled, beginnings=beginnings)
+    term = replace(term, memories=memories, calm_at=calm_at, labelled=labelled, beginnings=beginnings, ordered=ordered)
     return Planned(tuple(next_actions), term, valves)
 
 

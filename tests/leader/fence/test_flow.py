@@ -15,7 +15,7 @@ from pp_hostd.leader.steps.nodes import MarkFreeing
 from pp_hostd.leader.steps.workloads import FreeWorkloads
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.sim.fences import EDITS
-from tests.leader.fence.fence_world import IPMI, SAN, FenceWorld
+from tests.leader.fence.fence_world import IPMI, MOMENT, SAN, FenceWorld
 from tests.leader.virtual_host import HOST
 
 
@@ -351,6 +351,12 @@ def test_explain_says_how_far_a_flow_is() -> None:
     world.cut_off()
     world.fence()
     world.run(lambda: world.is_at("Isolation", "Done"))
+    assert explained(world) == ["NodeFence node-fence-x is running (Isolation Done): a person's request."]
+    world.edit(metadata={"deletionTimestamp": MOMENT, "finalizers": ["example.com/keep"]})
+    told = "NodeFence node-fence-x is deleted, and a finalizer keeps it. Until it is gone no flow begins."
+    assert explained(world) == [told]
+
+
+def explained(world: FenceWorld) -> list[str]:
     view = View.of_target(world.settings, world.observed(), Electorates(None), world.driver.term, Target(HOST, HOST), 0)
-    (said,) = NODE_FENCE.explained(view)
-    assert said == "NodeFence node-fence-x is running (Isolation Done): a person's request."
+    return NODE_FENCE.explained(view)

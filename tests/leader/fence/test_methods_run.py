@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 
 from pp_hostd.kube.resources import NODE_FENCES
+from pp_hostd.leader.plan.plan import plan
 from pp_hostd.leader.remedies.node_fence.fence import fence_name
 from pp_hostd.leader.remedies.node_fence.steps import BeginFence
 from pp_hostd.leader.steps.nodes import MarkFreeing, Uncordon, cordon, mark_freeing
 from pp_hostd.model.condemnation import Confirmation
 from pp_hostd.model.control import Pause
 from pp_hostd.model.keys import CONFIRMED_DEAD, FLOW, PAUSED_NODE
-from tests.leader.fence.fence_world import IPMI, FenceWorld
+from tests.leader.fence.fence_world import IPMI, MOMENT, FenceWorld
 from tests.leader.virtual_cluster import SINCE
 from tests.leader.virtual_host import HOST, World
 
@@ -196,11 +198,23 @@ def ipmi(**cluster: str) -> FenceWorld:
     return world
 
 
-@pytest.mark.parametrize("steps", range(30))
-def test_a_fence_that_is_deleted_by_hand_frees_nothing_more_and_leaves_no_marks(steps: int) -> None:
-    world = ipmi()
-    world.spend(600.0, lambda: len(world.done) >= steps)
+def delete(world: FenceWorld) -> None:
     world.api.put(NODE_FENCES.plural, fence_name(HOST), None)
+
+
+def delete_but_keep(world: FenceWorld) -> None:
+    """A finalizer does."""
+    world.edit(metadata={"deletionTimestamp": MOMENT, "finalizers": ["example.com/keep"]})
+
+
+@pytest.mark.parametrize("deleted", [delete, delete_but_keep])
+@pytest.mark.parametrize("steps", range(30))
+def test_a_fence_that_is_deleted_by_hand_frees_nothing_more_and_leaves_no_marks(
+    steps: int, deleted: Callable[[FenceWorld], None]
+) -> None:
+    world = ipmi()
+    world.spend(600.0, lambda: bool(world.found()) and len(world.done) >= steps)
+    deleted(world)
     world.run(lambda: not world.under_way)
     left = world.pods[HOST]
     world.spend(300.0)
@@ -280,6 +294,21 @@ def test_another_remedy_gives_the_node_back_before_a_flow_begins() -> None:
 def test_one_node_is_fenced_at_a_time() -> None:
     told = fenced_beside("b")
     assert sum("max_at_once is 1" in each for each in told) == 1, told
+
+
+def test_a_flow_that_is_about_to_begin_counts_for_one_that_comes_later_and_is_sorted_first() -> None:
+    world = ipmi()
+    world.report("b", "Unknown")
+    before = world.api.get(NODE_FENCES.plural, fence_name(HOST))
+    world.run(lambda: bool(world.steps(BeginFence)))
+    term = world.driver.term
+    for name in (HOST, "b"):  # as if x's step were under way, and b, whose NodeFence is new, had looked as well
+        body = {"metadata": {"name": fence_name(name)}, "node": name}
+        world.api.put(NODE_FENCES.plural, fence_name(name), before if name == HOST else body)
+        term = replace(term, memories={**term.memories, name: term.memories[HOST]})
+    planned = plan(world.settings, world.observed(), term, (), world.now)
+    assert [each.node for each in planned.next_actions if isinstance(each.step, BeginFence)] == [HOST]
+    assert any(each.node == "b" and "max_at_once is 1" in each.sentence for each in planned.next_actions)
 
 
 def test_nobody_is_fenced_while_too_many_nodes_do_not_respond() -> None:

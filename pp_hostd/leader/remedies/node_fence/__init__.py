@@ -69,8 +69,8 @@ class NodeFenceRemedy(Remedy):
 
     def left_behind(self, observed: Observed, known: Iterable[Target]) -> Iterator[Target]:
         named = {target.node for target in known}
-        for name in observed.part(FencesSeen).fences:
-            if name not in named:
+        for name, fence in observed.part(FencesSeen).fences.items():
+            if name not in named and not fence.deleting:
                 seen = observed.nodes.get(name)
                 key = "" if seen is None or not isinstance(seen.machine_key, str) else seen.machine_key
                 yield Target(name, key)
@@ -112,9 +112,11 @@ class NodeFenceRemedy(Remedy):
         return after_news(memory, news)
 
     def explained(self, view: View) -> list[str]:
-        fence = _fence(view)
+        fence = view.observed.part(FencesSeen).fences.get(view.name)
         if fence is None:
             return []
+        if fence.deleting:
+            return [f"{fence.key} is deleted, and a finalizer keeps it. Until it is gone no flow begins."]
         progress = fence.progress
         at = f"{progress.step.value} {progress.status.value}"
         freed = ", and its workloads are freed" if progress.cleaned else ""
@@ -132,7 +134,9 @@ def _is_given_back(view: View, fence: NodeFence) -> bool:
 
 
 def _fence(view: View) -> NodeFence | None:
-    return view.observed.part(FencesSeen).fences.get(view.name)
+    """None for one that is deleted, also while a finalizer keeps it."""
+    fence = view.observed.part(FencesSeen).fences.get(view.name)
+    return None if fence is None or fence.deleting else fence
 
 
 NODE_FENCE = NodeFenceRemedy()

@@ -20,7 +20,7 @@ def at_work(fence: NodeFence) -> bool:
     """Whether its flow has begun, and is not over."""
     progress = fence.progress
     waits = progress.step is Step.ISOLATION and progress.status is Status.NEW and not progress.restarts
-    return not waits and progress.state is not State.FINAL and not progress.gave_up
+    return not (waits or fence.deleting or progress.state is State.FINAL or progress.gave_up)
 
 
 def still_runs(seen: NodeSeen) -> bool:

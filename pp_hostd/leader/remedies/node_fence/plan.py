@@ -36,7 +36,7 @@ def fenced(view: View, valves: Valves) -> NextAction | None:
     """Returns the next step for this node. None if it has no NodeFence."""
     every, seen = view.observed.part(FencesSeen), view.seen
     fence = every.fences.get(view.name)
-    if fence is None or fence.deleting:
+    if fence is None:
         return None
     if seen is None:
         return view.does(Stage.CLEARING, DeleteFence(fence), "its Node is gone; nothing is left to fence")
