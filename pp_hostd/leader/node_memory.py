@@ -75,6 +75,8 @@ class Term:
     """Nobody is condemned before: too many were sick a while ago."""
     labelled: Mapping[str, str] = field(default_factory=dict)
     """The uid of the Node that bore the label of the control plane last, by name."""
+    settles_at: Mapping[str, float] = field(default_factory=dict)
+    """Until when each control-plane node counts as lost that this leader has worked on, whatever is seen of it."""
     beginnings: Mapping[Beginning, float] = field(default_factory=dict)
     """Until when each beginning of a remediation counts against the budget, as far as this leader has seen it."""
     ordered: Set[str] = frozenset()

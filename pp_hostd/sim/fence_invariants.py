@@ -59,12 +59,14 @@ class FenceInvariants:
             raise Violation("two copies", f"{name} runs, and can write to, what the leader has just freed")
 
     def at_the_end(self, is_remediated: Callable[[str], bool]) -> None:
-        """A flow whose node somebody else has remediated may wait for that."""
+        """A flow whose node somebody else has remediated may wait for that. One that waits for another leader has its
+        time from when that one leads."""
+        led_seconds = max((self._world.leaders[host][1].term_seconds for host in self._world.leading()), default=0.0)
         for name in itertools.filterfalse(is_remediated, self._world.names):
             fence = self._fences.found(name)
             if fence is None or fence.progress.gave_up or fence.progress.status is Status.FINAL:
                 continue
-            age_seconds = self._world.time.now - self._fences.changed_at[name]
+            age_seconds = min(led_seconds, self._world.time.now - self._fences.changed_at[name])
             if age_seconds > STUCK_SECONDS and not any(map(_is_held, self._next_actions(name))):
                 told = self._world.told.get(name, "nothing")
                 raise Violation("progress", f"the NodeFence of {name} is stuck for {age_seconds:.0f} s: {told}")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, NODES
+from pp_hostd.kube.resources import CONFIG_MAPS, LEASES, NODE_HEALTH_CHECKS, NODES
 from pp_hostd.leader.plan.valves import LEAST_RESETS_PER_HOUR, most_of
 from pp_hostd.leader.remedies.node_fence.fence import Status
 from pp_hostd.leader.remedies.node_fence.memory import LEAST_SILENT_SECONDS
 from pp_hostd.model.condemnation import Condemnation, Condemned, last_id
-from pp_hostd.model.keys import EXTERNAL_REMEDIATION, NAMESPACE, OUT_OF_SERVICE, backup_name, is_ours
+from pp_hostd.model.keys import EXTERNAL_REMEDIATION, NAMESPACE, OUT_OF_SERVICE, REQUESTED_BY, backup_name, is_ours
 from pp_hostd.model.lease import LEASE, Lease, parse_lease
 from pp_hostd.model.machine import Machine, parse_machine
 from pp_hostd.model.memory import Decision
@@ -100,7 +100,10 @@ class Invariants:
             return
         if api.exists(NODES, "", node):  # it stays: only its workloads go
             return
-        uid = api.past(NODES, "", node)[-1]["metadata"]["uid"]
+        metadata = api.past(NODES, "", node)[-1]["metadata"]
+        uid, claim = metadata["uid"], metadata.get("annotations", {}).get(REQUESTED_BY, "")
+        if NODE_HEALTH_CHECKS.kind in claim:  # another one has requested that
+            return
         attempt = found["metadata"]["uid"], found.get("status", {}).get("retryCount", 0)
         if self._attempts.setdefault(attempt, uid) != uid:
             raise Violation("one reset per request", f"Node {node} is deleted again for one and the same attempt")

@@ -305,6 +305,11 @@ class Leader:
         """Those of its last plan, if it leads."""
         return () if self._leader_term is None else self._leader_term.driver.next_actions
 
+    @property
+    def term_seconds(self) -> float:
+        """For so long it leads; 0 if it does not."""
+        return 0.0 if self._leader_term is None else self.clock() - self._leader_term.driver.term.began_at
+
     def acting_until(self) -> float:
         return self.candidacy.acting_until_at
 

@@ -24,7 +24,7 @@ from tests.agent.values import node
 
 ROOT = Path(__file__).parents[2]
 WHEN = datetime(2026, 3, 1, tzinfo=timezone.utc)
-CALM = Valves("", 0, frozenset(), frozenset("abc"), {}, 0.0, Allowance(3, {}, None, 0), ())
+CALM = Valves("", 0, frozenset(), frozenset("abc"), {}, {}, 0.0, Allowance(3, {}, None, 0), ())
 SETTINGS = Settings(leader=Leader(start_grace_seconds=10.0, max_at_once=2))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pp_hostd.leader.node_memory import Stage
-from pp_hostd.leader.plan.valves import RESIGN_SECONDS
+from pp_hostd.leader.plan.valves import RESIGN_SECONDS, SETTLE_SECONDS
 from pp_hostd.leader.remedies.poison_pill.steps import AskPeers, Condemn
 from pp_hostd.leader.steps.nodes import DeleteNode, DropBackup
 from pp_hostd.leader.steps.own_objects import HandOver, SpendBudget
@@ -278,6 +278,22 @@ def test_a_control_plane_node_that_was_freed_and_has_not_come_back_still_counts(
     assert "would leave no quorum" in world.next_action("p1")
     assert world.comes_back()
     world.run(lambda: "machines/p1" in condemned(world))
+
+
+def test_a_control_plane_node_whose_request_was_withdrawn_still_counts_for_a_while() -> None:
+    """It may have reset itself already, or be off, and nothing says so yet."""
+    world = control_plane(3, 1)
+    world.run(lambda: condemned(world) == [f"machines/{HOST}"])
+    world.lift()
+    world.run(world.uncondemned)
+    lifted_at = world.now
+    promise = world.a_promise(machine_uid="machine-p1")
+    world.annotate_node("p1", **{AGENT: promise.render()})
+    world.request("machines/p1")
+    after(world, 20.0)
+    assert "would leave no quorum" in world.next_action("p1")
+    world.run(lambda: "machines/p1" in condemned(world))
+    assert world.now >= lifted_at + SETTLE_SECONDS
 
 
 def test_a_control_plane_node_that_has_not_come_back_does_not_stand_in_its_own_way() -> None:

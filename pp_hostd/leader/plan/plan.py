@@ -70,8 +70,15 @@ def plan(
             if next_action is not None:
                 next_actions += [] if next_action.is_idle else [next_action]
                 memories[next_action.key] = memory
-    calm_at, labelled, beginnings = valves.calm_at, valves.labelled, valves.allowance.counted
-    term = replace(term, memories=memories, calm_at=calm_at, labelled=labelled, beginnings=beginnings, ordered=ordered)
+    term = replace(
+        term,
+        memories=memories,
+        calm_at=valves.calm_at,
+        labelled=valves.labelled,
+        settles_at=valves.settles_at,
+        beginnings=valves.allowance.counted,
+        ordered=ordered,
+    )
     return Planned(tuple(next_actions), term, valves)
 
 

@@ -108,6 +108,9 @@ def _is_away(view: View) -> bool:
     return freed and view.name in view.observed.enrolled
 
 
+SETTLE_SECONDS = 60.0
+"""So much longer a control-plane node counts as lost that the leader has worked on. A host may be off that its operator
+still calls on, and whose Node is still called Ready."""
 RESIGN_SECONDS = 300.0
 """Between two times that a leader gives its Lease up: more than it takes to free a node and give it back."""
 LEAST_RESETS_PER_HOUR = 3
@@ -189,14 +192,15 @@ class Reach:
 @frozen
 class Valves:
     """The counts of one plan. `storm` says that too many nodes are sick at once; empty if they are not. `busy` are
-    worked on. Of the `control_plane` nodes `busy_control_plane` are worked on, have not come back since, or have a host
-    that is off. `labelled` and `calm_at`: see Term."""
+    worked on. Of the `control_plane` nodes `busy_control_plane` are worked on or were just now, have not come back
+    since, or have a host that is off. `labelled`, `settles_at` and `calm_at`: see Term."""
 
     storm: str
     busy: int
     busy_control_plane: Set[str]
     control_plane: Set[str]
     labelled: Mapping[str, str]
+    settles_at: Mapping[str, float]
     calm_at: float
     allowance: Allowance
     first_steps: tuple[type[LeaderStep], ...]
@@ -220,7 +224,10 @@ class Valves:
         storm = _storm(settings.leader.max_unhealthy, observed, asked, deleted, reach.within_reach)
         calm_at = now + settings.leader.cool_down_seconds if storm else term.calm_at
         worked_on = busy & observed.enrolled | deleted | reach.at_work_on  # about all others nothing can be done
-        busy_control_plane = control_plane & (busy | reach.at_work_on) | absent | reach.down
+        now_busy = control_plane & (busy | reach.at_work_on)
+        settles_at = {name: at for name, at in term.settles_at.items() if now < at}
+        settles_at.update(dict.fromkeys(now_busy, now + SETTLE_SECONDS))
+        busy_control_plane = control_plane & settles_at.keys() | absent | reach.down
         most_begin = most_of(settings.leader.resets_per_hour, len(reach.within_reach), LEAST_RESETS_PER_HOUR)
         return cls(
             storm=storm,
@@ -228,6 +235,7 @@ class Valves:
             busy_control_plane=busy_control_plane,
             control_plane=control_plane,
             labelled=labelled,
+            settles_at=settles_at,
             calm_at=calm_at,
             allowance=Allowance.of(most_begin, observed, term, now),
             first_steps=(SpendBudget, *reach.first_steps),
