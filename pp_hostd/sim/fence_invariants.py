@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Callable
 
 from pp_hostd.kube.resources import NODES
@@ -61,7 +62,9 @@ class FenceInvariants:
     def at_the_end(self, is_remediated: Callable[[str], bool]) -> None:
         """A flow whose node somebody else has remediated may wait for that. One that waits for another leader has its
         time from when that one leads."""
-        led_seconds = max((self._world.leaders[host][1].term_seconds for host in self._world.leading()), default=0.0)
+        leaders = self._world.leaders
+        term_seconds = (leaders[host][1].term_seconds for host in self._world.leading() or leaders)
+        led_seconds = min(term_seconds, default=math.inf)
         for name in itertools.filterfalse(is_remediated, self._world.names):
             fence = self._fences.found(name)
             if fence is None or fence.progress.gave_up or fence.progress.status is Status.FINAL:

@@ -307,8 +307,9 @@ class Leader:
 
     @property
     def term_seconds(self) -> float:
-        """For so long it leads; 0 if it does not."""
-        return 0.0 if self._leader_term is None else self.clock() - self._leader_term.driver.term.began_at
+        """For so long it leads, or has given its Lease up; for ever if neither."""
+        term = self._leader_term
+        return self.clock() - (self.candidacy.resigned_at if term is None else term.driver.term.began_at)
 
     def acting_until(self) -> float:
         return self.candidacy.acting_until_at
