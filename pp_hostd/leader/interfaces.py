@@ -200,6 +200,10 @@ class Requester(ABC):
         """The machines, by key, whose remediation is requested."""
         return ()
 
+    def unreachable(self, observed: Observed) -> Collection[str]:
+        """The nodes, by name, that nobody reaches, as far as it has found out."""
+        return ()
+
     def next_actions(
         self,
         settings: Settings,

@@ -24,7 +24,7 @@ from tests.agent.values import node
 
 ROOT = Path(__file__).parents[2]
 WHEN = datetime(2026, 3, 1, tzinfo=timezone.utc)
-CALM = Valves("", 0, frozenset(), frozenset("abc"), {}, {}, 0.0, Allowance(3, {}, None, 0), ())
+CALM = Valves("", 0, frozenset(), frozenset(), frozenset("abc"), {}, {}, 0.0, Allowance(3, {}, None, 0), ())
 SETTINGS = Settings(leader=Leader(start_grace_seconds=10.0, max_at_once=2))
 
 
@@ -41,6 +41,7 @@ def test_each_limit_is_a_figure_while_it_holds() -> None:
     assert holding(replace(CALM, calm_at=200.0)) == {"cool-down"}
     assert holding(replace(CALM, busy=2)) == {"max-at-once"}
     assert holding(replace(CALM, busy_control_plane=frozenset("a"))) == {"quorum"}
+    assert holding(replace(CALM, silent_control_plane=frozenset("a"))) == {"quorum"}
     assert holding(replace(CALM, allowance=Allowance(0, {}, None, 0))) == {"budget"}
 
 

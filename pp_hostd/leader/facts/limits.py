@@ -58,15 +58,16 @@ class Limit:
 def parse_limit(most: object, within: object, names: tuple[str, str] = ("maxUnhealthy", "unhealthyRange")) -> Limit:
     """`most` is a number or a percentage; `within` a range like [1-3], None if there is none. `names` are those of the
     two fields."""
-    between = None if within is None else _parse_range(within, names[1])
+    if within is not None:  # as for Cluster API, nobody looks at the other then
+        return Limit(within=_parse_range(within, names[1]))
     if type(most) is int and abs(most) <= MOST:
-        return Limit(max(0, most), None, between)
+        return Limit(max(0, most))
     text = most if isinstance(most, str) else ""
     percent = _PERCENT.fullmatch(text)
     if percent is not None and int(percent[1]) <= 100:
-        return Limit(0, int(percent[1]), between)
+        return Limit(percent=int(percent[1]))
     if text.isdecimal() and text.isascii() and len(text) <= len(str(MOST)) and int(text) <= MOST:
-        return Limit(int(text), None, between)
+        return Limit(int(text))
     raise Refused(f"{names[0]} is {str(most)[:40]!r}, not a whole number or a part from 0% to 100%")
 
 

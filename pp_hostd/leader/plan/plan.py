@@ -93,6 +93,7 @@ def _reach(registry: Registry, settings: Settings, observed: Observed) -> Reach:
             for name, seen in observed.nodes.items()
             if seen.control_plane and any(each.is_down(observed, seen) for each in registry.remedies)
         },
+        unreachable={name for each in registry.requesters for name in each.unreachable(observed)},
         first_steps=tuple(step for each in registry.remedies for step in each.first_steps),
     )
 

@@ -180,12 +180,13 @@ class Reach:
     """The answers of all requesters and remedies about the cluster. `requested` are the machines whose requests count.
     `within_reach` are those about which something can be done, and `at_work_on` those that a remedy's own marks tell to
     be worked on: nodes by name, machines without one by key. `down` are the control-plane nodes whose host is certainly
-    not up. `first_steps` are those by which a remediation begins."""
+    not up, `unreachable` all nodes that nobody reaches. `first_steps` are those by which a remediation begins."""
 
     requested: tuple[MachineSeen, ...]
     within_reach: Set[str]
     at_work_on: Set[str]
     down: Set[str]
+    unreachable: Set[str]
     first_steps: tuple[type[LeaderStep], ...]
 
 
@@ -193,11 +194,13 @@ class Reach:
 class Valves:
     """The counts of one plan. `storm` says that too many nodes are sick at once; empty if they are not. `busy` are
     worked on. Of the `control_plane` nodes `busy_control_plane` are worked on or were just now, have not come back
-    since, or have a host that is off. `labelled`, `settles_at` and `calm_at`: see Term."""
+    since, or have a host that is off; nobody reaches the `silent_control_plane`. `labelled`, `settles_at` and
+    `calm_at`: see Term."""
 
     storm: str
     busy: int
     busy_control_plane: Set[str]
+    silent_control_plane: Set[str]
     control_plane: Set[str]
     labelled: Mapping[str, str]
     settles_at: Mapping[str, float]
@@ -233,6 +236,7 @@ class Valves:
             storm=storm,
             busy=len(worked_on),
             busy_control_plane=busy_control_plane,
+            silent_control_plane=control_plane & reach.unreachable,
             control_plane=control_plane,
             labelled=labelled,
             settles_at=settles_at,
@@ -276,8 +280,10 @@ class Valves:
             yield Holds(Limit.MAX_AT_ONCE, told)
 
     def leaves_no_quorum(self, own: str) -> bool:
-        """Whether the remediation of this node, if it is one of the control plane, would leave no majority of it."""
-        others, spare = self.busy_control_plane - {own}, (len(self.control_plane) - 1) // 2
+        """Whether the remediation of this node, if it is one of the control plane, would leave no majority of it. One
+        that nobody reaches is lost already: others that are silent, too, do not hold it."""
+        silent: Set[str] = set() if own in self.silent_control_plane else self.silent_control_plane
+        others, spare = (self.busy_control_plane | silent) - {own}, (len(self.control_plane) - 1) // 2
         return own in self.control_plane and len(others) >= spare
 
     def _held(self, view: View) -> tuple[str, float | None]:

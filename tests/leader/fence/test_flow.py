@@ -16,6 +16,7 @@ from pp_hostd.leader.steps.workloads import FreeWorkloads
 from pp_hostd.model.node import Node, parse_node
 from pp_hostd.sim.fences import EDITS
 from tests.leader.fence.fence_world import IPMI, MOMENT, SAN, FenceWorld
+from tests.leader.health.checked import FOREIGN
 from tests.leader.virtual_host import HOST
 
 
@@ -360,3 +361,14 @@ def test_explain_says_how_far_a_flow_is() -> None:
 def explained(world: FenceWorld) -> list[str]:
     view = View.of_target(world.settings, world.observed(), Electorates(None), world.driver.term, Target(HOST, HOST), 0)
     return NODE_FENCE.explained(view)
+
+
+def test_a_condition_that_somebody_else_has_written_stays_as_it_is() -> None:
+    world = a_world()
+    world.cut_off()
+    world.fence(conditions=[FOREIGN])
+    world.run(lambda: world.is_at("Recovery", "Final"))
+    body = world.api.get("nodefences", f"node-fence-{HOST}")
+    assert body is not None
+    assert FOREIGN in body["conditions"]
+    assert {each["type"] for each in body["conditions"]} == {"Fenced", "Recovered", FOREIGN["type"]}

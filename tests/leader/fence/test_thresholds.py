@@ -6,7 +6,8 @@ import pytest
 
 from pp_hostd.kube.resources import NODE_REMEDY_CONFIGURATIONS, NODES
 from pp_hostd.leader.requests.thresholds.steps import CreateFence, SetStatus
-from tests.leader.fence.configured import FENCES, NOT_READY, ConfiguredWorld
+from tests.leader.fence.configured import FENCES, KIND, NOT_READY, ConfiguredWorld
+from tests.leader.health.checked import FOREIGN
 from tests.leader.virtual_host import HOST, PEERS
 
 DISK = {"nodeConditionType": "DiskPressure", "nodeConditionStatus": True, "nodeConditionPeriod": "20s"}
@@ -294,3 +295,15 @@ def test_what_did_not_change_is_not_judged_again() -> None:
         world.spend(30.0)
     after = world.driver.term.memories["thresholds"].parts
     assert [after[key] is before[key] for key in before] == [True]
+
+
+def test_a_condition_that_somebody_else_has_written_stays_as_it_is() -> None:
+    world = ConfiguredWorld()
+    world.configure()
+    world.run(lambda: len(world.steps(SetStatus)) == 1)
+    world.add_condition(KIND, "all", FOREIGN)
+    world.spend(60.0)
+    assert len(world.steps(SetStatus)) == 1, "it is nothing to write about"
+    world.reports(HOST, "False", seconds_ago=SINCE_LONG)
+    world.run(lambda: len(world.steps(SetStatus)) == 2)
+    assert FOREIGN in world.conditions_of(KIND, "all")

@@ -14,6 +14,8 @@ from tests.leader.virtual_cluster import SINCE
 from tests.leader.virtual_host import HOST, PEERS, World
 
 KIND = "nodehealthchecks"
+FOREIGN = {"type": "example.com/Reviewed", "status": "True", "reason": "ByAnn", "observedGeneration": "3"}
+"""A condition that somebody else keeps on an object whose status the leader writes."""
 NAMES = (HOST, *PEERS)
 
 
@@ -56,6 +58,19 @@ class CheckedWorld(World):
         """Its status and reason."""
         found = (each for each in self.stored(name).status.conditions if each[0] == of_type)
         return next(((status, reason) for _, status, reason, _ in found), ("", ""))
+
+    def add_condition(self, kind: str, name: str, condition: dict[str, str]) -> None:
+        """Somebody else adds this condition to the status of that object."""
+        found = self.api.get(kind, name)
+        assert found is not None
+        conditions = [*(found["status"].get("conditions") or ()), condition]
+        self.api.patch(kind, name, {"status": {"conditions": conditions}})
+
+    def conditions_of(self, kind: str, name: str) -> list[dict[str, str]]:
+        found = self.api.get(kind, name)
+        assert found is not None
+        stored: list[dict[str, str]] = found["status"]["conditions"]
+        return stored
 
     def reasons(self) -> list[str]:
         return [each.reason for each in self.notices]

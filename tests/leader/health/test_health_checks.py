@@ -12,7 +12,7 @@ from pp_hostd.leader.steps.nodes import DeleteNode, MarkFreeing
 from pp_hostd.model.condemnation import Condemned, NotRequested, Requested
 from pp_hostd.model.keys import PAUSED_NODE, REQUESTED_BY
 from pp_hostd.model.settings import Leader, Settings
-from tests.leader.health.checked import KIND, CheckedWorld
+from tests.leader.health.checked import FOREIGN, KIND, CheckedWorld
 from tests.leader.virtual_host import HOST, PEERS
 
 
@@ -332,3 +332,20 @@ def test_a_dry_run_requests_nothing() -> None:
     world.reports(HOST, "Unknown", seconds_ago=100)
     world.spend(60.0)
     assert not world.steps(RequestRemediation)
+
+
+def test_a_condition_that_somebody_else_has_written_stays_as_it_is(world: CheckedWorld) -> None:
+    world.check()
+    world.run(lambda: world.condition() == ("True", "Allowed"))
+    world.add_condition(KIND, "workers", FOREIGN)
+    world.spend(60.0)
+    writes = len(world.steps(SetStatus))
+    assert writes == 1, "it is nothing to write about"
+    world.reports(HOST, "Unknown")
+    world.run(lambda: len(world.steps(SetStatus)) > writes)
+    assert FOREIGN in world.conditions_of(KIND, "workers")
+    assert {each["type"] for each in world.conditions_of(KIND, "workers")} == {
+        "RemediationAllowed",
+        "Overlapping",
+        FOREIGN["type"],
+    }

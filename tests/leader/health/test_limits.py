@@ -41,6 +41,11 @@ def test_a_range_is_inclusive_and_wins(unhealthy: int, allowed: bool) -> None:
     assert parse_limit("100%", "[3-5]").allows(unhealthy, 100) is allowed
 
 
+@pytest.mark.parametrize("most", ["1O%", "", [], 10**9])
+def test_beside_a_range_nobody_looks_at_the_other_limit(most: object) -> None:
+    assert parse_limit(most, "[3-5]") == Limit(within=(3, 5))
+
+
 @pytest.mark.parametrize("most", ["40", "040%", "1e1"])
 def test_numbers_in_text_are_numbers(most: str) -> None:
     try:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from pp_hostd.leader.remedies.poison_pill.steps import Condemn
 from pp_hostd.leader.requests.health_checks.steps import RequestRemediation
 from pp_hostd.leader.requests.unreachable.plan import MOST_TRIED, most_silent, unreachable
 from pp_hostd.leader.requests.unreachable.steps import TryHost
 from pp_hostd.leader.steps.nodes import DeleteNode, SetCondition
 from pp_hostd.leader.steps.port import LeaderStep
 from pp_hostd.model.condemnation import NotRequested
-from pp_hostd.model.keys import PAUSED_NODE, SUSPECTS, UNREACHABLE
+from pp_hostd.model.keys import AGENT, PAUSED_NODE, SUSPECTS, UNREACHABLE
 from pp_hostd.model.promise import Withdrawn
 from pp_hostd.model.reachability import Finding
 from pp_hostd.model.suspicion import Suspicion
@@ -153,6 +154,36 @@ def test_a_host_that_promised_nothing_is_left_alone() -> None:
     world.spend(60.0)
     assert not world.steps(TryHost, RequestRemediation)
     assert not world.written()
+
+
+def control_plane(*silent: str) -> SuspectedWorld:
+    """Three nodes of it among nine, of which these fall silent; remediation of HOST is requested."""
+    world = SuspectedWorld(peers=tuple("abcdefgh"))
+    for name in (HOST, "b", "c"):
+        world.api.patch("nodes", name, {"metadata": {"labels": {"node-role.kubernetes.io/control-plane": ""}}})
+        if name != HOST:
+            world.annotate_node(name, **{AGENT: world.a_promise(machine_uid=f"node-{name}").render()})
+    world.silent.update(silent)
+    world.suspects("d", *silent)
+    world.run(lambda: all(world.unreachable(name)[0] == "True" for name in silent), 10.0)
+    world.request()
+    return world
+
+
+def test_a_control_plane_node_that_nobody_reaches_counts_as_lost() -> None:
+    """It is dead, or its member of etcd is cut off: to reset another one would take the API away."""
+    world = control_plane("b")
+    world.spend(60.0)
+    assert "one more of 3 control-plane nodes would leave no quorum" in world.next_action(HOST)
+    assert not world.steps(Condemn)
+    world.silent.clear()
+    world.run(lambda: bool(world.steps(Condemn)), 30.0)
+
+
+def test_a_control_plane_node_that_nobody_reaches_is_lost_itself() -> None:
+    """To reset it costs nothing, so two that are silent do not hold each other for ever."""
+    world = control_plane(HOST, "b")
+    world.run(lambda: bool(world.steps(Condemn)), 30.0)
 
 
 @pytest.mark.parametrize(("n", "most"), [(1, 1), (3, 1), (7, 1), (8, 2), (50, 12), (5000, 1250)])

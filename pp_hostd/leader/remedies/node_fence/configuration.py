@@ -20,6 +20,7 @@ from pp_hostd.leader.facts.nodes import NodeFacts
 from pp_hostd.leader.facts.selector import Requirement, Selector, parse_selector
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.leader.steps.port import Kind
+from pp_hostd.leader.steps.status import stored_conditions
 from pp_hostd.model.keys import PAUSED_NODE
 from pp_hostd.model.record import NAME, OPAQUE, PROSE, Fields, Refused, Unreadable, matching, read
 
@@ -31,7 +32,7 @@ MOST_REMEDIES = 20
 MOST_STORAGE = 20
 DEFAULT_TIMEOUT_SECONDS = 600
 MOST_TIMEOUT_SECONDS = 86400
-FENCING_ALLOWED, OVERLAPPING = "FencingAllowed", "Overlapping"
+CONDITIONS = FENCING_ALLOWED, OVERLAPPING = "FencingAllowed", "Overlapping"
 Part = TypeVar("Part")
 
 
@@ -349,15 +350,12 @@ def _status(configuration: Fields) -> ConfigurationStatus:
     """A status that somebody else has garbled counts as none: the leader writes it again."""
     try:
         status = configuration.section("status")
-        conditions = [Fields(each) for each in status.elements("conditions")]
-        keys = ("type", "status", "reason", "message")
-        found = ([str(each.anything(key) or "") for key in keys] for each in conditions)
         return ConfigurationStatus(
             generation=_number(status, "observedGeneration"),
             selected=_number(status, "selectedNodes"),
             matching=_number(status, "matchingNodes"),
             overlapping=tuple(map(str, status.elements("overlappingNodes"))),
-            conditions=tuple((each[0], each[1], each[2], each[3]) for each in found),
+            conditions=stored_conditions(status, CONDITIONS),
         )
     except Refused:
         return ConfigurationStatus()

@@ -15,7 +15,7 @@ from pp_hostd.leader.caches import Cache
 from pp_hostd.leader.facts.nodes import wallclock_of
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.leader.steps.port import Kind
-from pp_hostd.leader.steps.status import rendered_conditions
+from pp_hostd.leader.steps.status import rendered_conditions, stored_conditions
 from pp_hostd.model.record import MAX_COUNT, NAME, OPAQUE, Fields, Refused, Unreadable, read
 
 FENCE = Kind(NODE_FENCES.kind)
@@ -203,8 +203,6 @@ def _progress(fields: Fields) -> Progress:
     methods = tuple(_method(Fields(each, "an element of methods")) for each in fields.elements("methods"))
     if len(methods) > MOST_METHODS:
         raise Refused(f"it has {len(methods)} methods, and {MOST_METHODS} are allowed")
-    conditions = (Fields(each, "a condition") for each in fields.elements("conditions"))
-    found = (tuple(str(each.anything(key) or "") for key in _CONDITION) for each in conditions)
     return Progress(
         step=fields.choice("step", Step) if "step" in fields else Step.ISOLATION,
         status=fields.choice("status", Status) if "status" in fields else Status.NEW,
@@ -218,11 +216,8 @@ def _progress(fields: Fields) -> Progress:
         jobs=tuple(str(each) for each in fields.elements("jobs"))[:MOST_JOBS],
         cleaned=fields.anything("cleaned") is True,
         refuted=tuple(str(each) for each in fields.elements("refuted"))[:MOST_METHODS],
-        conditions=tuple((each[0], each[1], each[2], each[3]) for each in found),
+        conditions=stored_conditions(fields, CONDITIONS),
     )
-
-
-_CONDITION = ("type", "status", "reason", "message")
 
 
 def _method(fields: Fields) -> MethodRun:
@@ -260,7 +255,7 @@ def rendered(progress: Progress, stored: Json, moment: str, started: str) -> Jso
         "jobs": list(progress.jobs),
         "cleaned": progress.cleaned,
         "refuted": list(progress.refuted),
-        "conditions": rendered_conditions(progress.conditions, stored.get("conditions"), moment),
+        "conditions": rendered_conditions(progress.conditions, CONDITIONS, stored.get("conditions"), moment),
     }
 
 

@@ -13,6 +13,7 @@ from pp_hostd.leader.facts.limits import Limit, parse_duration, parse_limit
 from pp_hostd.leader.facts.nodes import NodeFacts
 from pp_hostd.leader.facts.selector import Selector, parse_selector
 from pp_hostd.leader.steps.port import Kind
+from pp_hostd.leader.steps.status import stored_conditions
 from pp_hostd.model.keys import PAUSED_NODE, UNREACHABLE
 from pp_hostd.model.record import NAME, OPAQUE, Fields, Form, Refused, Unreadable, read
 
@@ -22,7 +23,7 @@ DEFAULT_MOST = "40%"
 MOST_UNREACHABLE_SECONDS = 3600
 _STATUSES = ("True", "False", "Unknown")
 _KIND = "Template"
-REMEDIATION_ALLOWED, OVERLAPPING = "RemediationAllowed", "Overlapping"
+CONDITIONS = REMEDIATION_ALLOWED, OVERLAPPING = "RemediationAllowed", "Overlapping"
 
 
 @frozen
@@ -211,7 +212,6 @@ def _status(status: Fields) -> Status:
     """A status that somebody else has garbled counts as none: the leader writes it again."""
     try:
         nodes = [Fields(each) for each in status.elements("unhealthyNodes")]
-        conditions = [Fields(each) for each in status.elements("conditions")]
         return Status(
             generation=_number(status, "observedGeneration"),
             expected=_number(status, "expectedNodes"),
@@ -219,10 +219,7 @@ def _status(status: Fields) -> Status:
             allowed=_number(status, "remediationsAllowed"),
             unhealthy=tuple((_text(each, "name"), _text(each, "reason"), _text(each, "message")) for each in nodes),
             made=tuple(map(str, status.elements("remediated"))),
-            conditions=tuple(
-                (_text(each, "type"), _text(each, "status"), _text(each, "reason"), _text(each, "message"))
-                for each in conditions
-            ),
+            conditions=stored_conditions(status, CONDITIONS),
         )
     except Refused:
         return Status()

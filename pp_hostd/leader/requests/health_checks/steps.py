@@ -7,7 +7,13 @@ from functools import partial
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.outcome import ApiError, is_missing
 from pp_hostd.kube.resources import NODE_HEALTH_CHECKS, NODES
-from pp_hostd.leader.requests.health_checks.check import HEALTH_CHECK, HealthCheck, Status, TemplateReference
+from pp_hostd.leader.requests.health_checks.check import (
+    CONDITIONS,
+    HEALTH_CHECK,
+    HealthCheck,
+    Status,
+    TemplateReference,
+)
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.leader.steps.machines import AskFor, change_machine
 from pp_hostd.leader.steps.port import Noticed, Port, Unwritten, if_there
@@ -210,7 +216,7 @@ def rendered(status: Status, stored: Json, moment: str) -> Json:
             "remediationsAllowed": status.allowed,
             "unhealthyNodes": nodes,
             "remediated": list(status.made),
-            "conditions": rendered_conditions(status.conditions, before, moment),
+            "conditions": rendered_conditions(status.conditions, CONDITIONS, before, moment),
         }
     }
 

@@ -8,6 +8,7 @@ from pp_hostd.frozen import frozen
 from pp_hostd.kube.outcome import ApiError
 from pp_hostd.kube.resources import NODE_FENCES, NODE_REMEDY_CONFIGURATIONS, NODES
 from pp_hostd.leader.remedies.node_fence.configuration import (
+    CONDITIONS,
     CONFIGURATION,
     Configuration,
     ConfigurationStatus,
@@ -96,6 +97,6 @@ def rendered(status: ConfigurationStatus, stored: Json, moment: str) -> Json:
             "selectedNodes": status.selected,
             "matchingNodes": status.matching,
             "overlappingNodes": list(status.overlapping),
-            "conditions": rendered_conditions(status.conditions, before, moment),
+            "conditions": rendered_conditions(status.conditions, CONDITIONS, before, moment),
         }
     }

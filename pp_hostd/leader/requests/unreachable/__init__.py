@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from pp_hostd.leader.interfaces import Reading, Remedy, Requester
 from pp_hostd.leader.node_memory import NextAction, NodeMemory, Term
 from pp_hostd.leader.requests.unreachable.plan import ReachMemory, unreachable
-from pp_hostd.leader.requests.unreachable.seen import SuspicionsCache
+from pp_hostd.leader.requests.unreachable.seen import SuspicionsCache, SuspicionsSeen
 from pp_hostd.leader.requests.unreachable.steps import Tried
 from pp_hostd.leader.steps.port import Kind, StepNews
 from pp_hostd.model.observed import Observed
@@ -30,6 +30,9 @@ class Unreachable(Requester):
                 silent, reached = each.silent and not renewed, each.reached or renewed
                 memory = memory.with_part(ReachMemory(each.at, silent, reached, each.lease, each.heard))
         return memory
+
+    def unreachable(self, observed: Observed) -> Collection[str]:
+        return {name for name, said in observed.part(SuspicionsSeen).unreachable.items() if said == "True"}
 
     def next_actions(
         self,
