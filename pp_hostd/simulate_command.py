@@ -22,8 +22,8 @@ SIMULATOR = "pp_hostd.sim"
 PACKAGE = "pp-hostd-admin"
 _IDLE = {
     "replay": ("seed", "schedules", "jobs"),
-    "day": ("schedules", "jobs"),
-    "days": ("seed", "schedules", "nodes", "jobs"),
+    "day": ("schedules", "jobs", "fenced"),
+    "days": ("seed", "schedules", "nodes", "jobs", "fenced"),
 }
 """Options that would change nothing beside another one."""
 
@@ -72,6 +72,12 @@ def _add_size(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=_whole(2, MOST_NODES),
         help=f"each cluster has 2 to N nodes (default: {NODES}); with --day N (default: the day's)",
+    )
+    parser.add_argument(
+        "--fenced",
+        action="store_true",
+        default=None,
+        help="each day has a NodeHealthCheck and node fences (default: some days)",
     )
     parser.add_argument(
         "--jobs", metavar="N", type=_whole(1, MOST_JOBS), help="number of processes (default: one for each CPU)"

@@ -23,7 +23,7 @@ from pp_hostd.files import FileError, read_whole, write_whole
 from pp_hostd.frozen import frozen
 from pp_hostd.model.record import Fields, Form, Refused, Unreadable, document, read, render
 from pp_hostd.model.settings import Settings, every_setting, value_of
-from pp_hostd.sim.days import random_schedule
+from pp_hostd.sim.days import Flows, random_schedule
 from pp_hostd.sim.run import Outcome, run
 from pp_hostd.sim.schedule import Schedule
 
@@ -128,14 +128,14 @@ MOST_FOUND = 10
 
 @frozen
 class Arena:
-    """Where schedules are played: with which settings, with how many nodes at most, and whether with `every_flow`."""
+    """Where schedules are played: with which settings, with how many nodes at most, and with which flows."""
 
     settings: Settings
     most_nodes: int
-    every_flow: bool = True
+    flows: Flows = Flows.SOMETIMES
 
     def schedule(self, seed: int, theme: str = "") -> Schedule:
-        return random_schedule(seed, self.most_nodes, LEAST_NODES, theme, every_flow=self.every_flow)
+        return random_schedule(seed, self.most_nodes, LEAST_NODES, theme, flows=self.flows)
 
     def play(self, seed: int) -> Outcome:
         return run(self.schedule(seed), self.settings)
@@ -228,7 +228,7 @@ def save(path: str, arena: Arena, sums: Sums) -> None:
 def _of(arena: Arena) -> dict[str, Any]:
     """All that a campaign's sums depend on, but for the seeds; as JSON has it."""
     settings = {setting.key: value_of(arena.settings, setting.key) for setting in every_setting()}
-    nodes = {"least nodes": LEAST_NODES, "most nodes": arena.most_nodes}
+    nodes = {"least nodes": LEAST_NODES, "most nodes": arena.most_nodes, "flows": arena.flows.name}
     plain = {key: list(value) if isinstance(value, tuple) else value for key, value in settings.items()}
     return {"version": pp_hostd.__version__, "code": _code(), **nodes, **plain}
 

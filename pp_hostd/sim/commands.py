@@ -18,6 +18,7 @@ from pp_hostd.model.settings import Settings
 from pp_hostd.service.output import labelled, say, say_json, table
 from pp_hostd.sim import campaign as campaigns
 from pp_hostd.sim.campaign import LEAST_NODES, Arena, Sums, in_order, resumed, save
+from pp_hostd.sim.days import Flows
 from pp_hostd.sim.hunt import Hunt, hunt, shrink
 from pp_hostd.sim.mutants import MUTANTS
 from pp_hostd.sim.named_days import DAYS
@@ -33,7 +34,8 @@ def given_settings(arguments: Namespace) -> Settings:
 
 
 def given_arena(arguments: Namespace) -> Arena:
-    return Arena(given_settings(arguments), arguments.nodes or NODES)
+    flows = Flows.FENCED if arguments.fenced else Flows.SOMETIMES
+    return Arena(given_settings(arguments), arguments.nodes or NODES, flows)
 
 
 def given_seed(arguments: Namespace) -> int:
@@ -53,6 +55,7 @@ def replay_command(arguments: Namespace, given_seed: int) -> str:
     """Returns the command that shows the whole story again."""
     words = ["pp-hostd simulate --replay", str(given_seed)]
     words += ["--nodes", str(arguments.nodes)] if arguments.nodes else []
+    words += ["--fenced"] if arguments.fenced else []
     words += ["--settings", shlex.quote(arguments.settings)] if arguments.settings else []
     return " ".join(words)
 

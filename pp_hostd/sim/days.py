@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import random
 from dataclasses import replace
 
@@ -45,12 +46,21 @@ RESTORED_SECONDS = 120.0
 """And so is one with an etcd restore: the leaders begin only when every host has looked at its Node."""
 
 
+class Flows(enum.Enum):
+    """On which days the cluster has more than agents and annotations; days of a theme about that have it anyway."""
+
+    NEVER = enum.auto()
+    SOMETIMES = enum.auto()
+    """Power cycles, remediation objects, health checks and node fences: each on some days, by chance."""
+    FENCED = enum.auto()
+    """The same, and each day has a NodeHealthCheck and node fences."""
+
+
 def random_schedule(
-    seed: int, most_nodes: int, least_nodes: int = 2, theme: str = "", *, every_flow: bool = True
+    seed: int, most_nodes: int, least_nodes: int = 2, theme: str = "", *, flows: Flows = Flows.SOMETIMES
 ) -> Schedule:
     """A bad day has a theme (this one, or any), in which rules meet; then things happen that have nothing to do with
-    it, and on some days attacks. Hosts are power-cycled or fenced on some days of `every_flow`, and in themes of
-    that."""
+    it, and on some days attacks."""
     chance = random.Random(f"schedule {seed}")
     nodes = chance.randint(least_nodes, most_nodes)
     names = [f"node-{number}" for number in range(1, nodes + 1)]
@@ -63,14 +73,15 @@ def random_schedule(
     troubles += [any_trouble(day) for _ in range(chance.randint(0, 6))]
     schedule = Schedule(seed, nodes, _in_time(troubles), cluster=_cluster(day, theme))
     attacked = _attacked(schedule, replace(day, chance=random.Random(f"attacks {seed}")))
-    if wanted not in POWER_THEMES and wanted not in FENCE_THEMES and (wanted or not every_flow):
+    if wanted not in POWER_THEMES and wanted not in FENCE_THEMES and (wanted or flows is Flows.NEVER):
         return attacked
     powered = _powered(attacked, replace(day, chance=random.Random(f"power {seed}")), wanted)
     by_objects = _by_objects(powered, random.Random(f"objects {seed}"))
-    checked = _checked(by_objects, random.Random(f"checks {seed}"))
+    always = flows is Flows.FENCED
+    checked = _checked(by_objects, random.Random(f"checks {seed}"), always)
     if wanted in POWER_THEMES:
         return checked
-    return _fenced(checked, replace(day, chance=random.Random(f"fences {seed}")), wanted)
+    return _fenced(checked, replace(day, chance=random.Random(f"fences {seed}")), wanted, always)
 
 
 def _in_time(troubles: list[Trouble], healed_at: float = HEALED_AT) -> tuple[Trouble, ...]:
@@ -120,17 +131,17 @@ def _by_objects(schedule: Schedule, chance: random.Random) -> Schedule:
     return replace(schedule, cluster=replace(cluster, requested_by=kind.name))
 
 
-def _checked(schedule: Schedule, chance: random.Random) -> Schedule:
+def _checked(schedule: Schedule, chance: random.Random, always: bool) -> Schedule:
     """The same day in a cluster that has a health check of ours, beside whoever else requests."""
-    if chance.random() >= CHECKED_DAYS:
+    if chance.random() >= CHECKED_DAYS and not always:
         return schedule
     return replace(schedule, cluster=replace(schedule.cluster, health_checks=True))
 
 
-def _fenced(schedule: Schedule, day: Day, theme: str) -> Schedule:
+def _fenced(schedule: Schedule, day: Day, theme: str, always: bool) -> Schedule:
     """The same day in a cluster whose hosts are fenced, with a theme of that."""
     chance = day.chance
-    if chance.random() >= FENCED_DAYS and theme not in FENCE_THEMES:
+    if chance.random() >= FENCED_DAYS and theme not in FENCE_THEMES and not always:
         return schedule
     theme = theme if theme in FENCE_THEMES else chance.choice(sorted(FENCE_THEMES))
     troubles = FENCE_THEMES[theme](day)

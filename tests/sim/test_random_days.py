@@ -11,7 +11,7 @@ from pp_hostd.model.settings import Settings
 from pp_hostd.sim.attack_themes import ATTACKS, attacked_cluster
 from pp_hostd.sim.attacks import Attacks
 from pp_hostd.sim.cluster import PLAIN, Cluster
-from pp_hostd.sim.days import random_schedule
+from pp_hostd.sim.days import Flows, random_schedule
 from pp_hostd.sim.invariants import Invariants
 from pp_hostd.sim.leader_port import Freed
 from pp_hostd.sim.play import hangs
@@ -49,6 +49,14 @@ def test_random_days_come_to_clusters_that_run_their_own_api_that_have_a_budget_
     assert {len(cluster.api_on) for cluster in clusters} == {0, 1, 2, 3}
     assert {cluster.resets_per_hour for cluster in clusters} == {"1", "1000"}
     assert {cluster.arm_pairs for cluster in clusters} == {True, False}
+
+
+def test_each_day_may_have_node_fences_and_a_health_check_and_else_some_days_have_them() -> None:
+    every = [random_schedule(seed, most_nodes=7, flows=Flows.FENCED).cluster for seed in range(100)]
+    assert all(cluster.health_checks and cluster.fenced for cluster in every)
+    assert {bool(schedule.cluster.fenced) for schedule in SCHEDULES} == {True, False}
+    never = [random_schedule(seed, most_nodes=7, flows=Flows.NEVER).cluster for seed in range(100)]
+    assert not any(cluster.health_checks or cluster.fenced for cluster in never)
 
 
 def test_nothing_that_people_do_lasts_longer_than_until_all_is_healed() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from pp_hostd.model.settings import Settings
 from pp_hostd.sim.campaign import Arena
+from pp_hostd.sim.days import Flows
 from pp_hostd.sim.hunt import hunt
 from pp_hostd.sim.mutant import Mutant
 from pp_hostd.sim.mutants import MUTANTS
@@ -82,7 +83,7 @@ def test_on_known_bad_days_every_invariant_holds() -> None:
 
 
 def test_on_days_that_went_wrong_once_every_invariant_holds() -> None:
-    assert violations(ONCE_BROKEN, Arena(Settings(), most_nodes=15, every_flow=False)) == []
+    assert violations(ONCE_BROKEN, Arena(Settings(), most_nodes=15, flows=Flows.NEVER)) == []
     assert violations(ONCE_BROKEN_IN_ANY_FLOW, Arena(Settings(), most_nodes=15)) == []
 
 

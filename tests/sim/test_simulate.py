@@ -73,6 +73,7 @@ def test_sums_of_other_runs_are_not_added_up(tmp_path: Path) -> None:
     told("--schedules", "1", "--seed", "7", "--resume", file, *SMALL)
     before = Path(file).read_bytes()
     assert "most nodes is 3 there and 4 here" in refused("--resume", file, "--nodes", "4")
+    assert "flows is 'SOMETIMES' there and 'FENCED' here" in refused("--resume", file, "--nodes", "3", "--fenced")
     other = refused("--resume", file, "--settings", str(settings), *SMALL)
     assert "watchdog.timeout_seconds is 10 there and 12 here" in other
     assert "goes on with seed 8" in refused("--resume", file, "--seed", "7", *SMALL)
@@ -188,6 +189,12 @@ def test_a_seed_has_one_story() -> None:
     assert first.stdout.splitlines()[-1].endswith("; every promise held")
 
 
+def test_a_seed_has_another_story_where_each_day_has_node_fences() -> None:
+    story = simulate("--replay", "12", "--nodes", "5", "--fenced")
+    assert story.returncode == 0
+    assert "health checks; fenced by: " in story.stdout.splitlines()[0]
+
+
 def test_a_story_as_json_has_its_troubles_and_its_events() -> None:
     answer = told("--replay", "12", "--nodes", "5")
     assert (answer["seed"], answer["violation"]) == (12, None)
@@ -253,6 +260,7 @@ def test_each_mutant_is_hunted_and_one_that_escapes_is_a_failure() -> None:
         ("--jobs", "x"),
         ("--replay", "1", "--mutants"),
         ("--replay", "1", "--seed", "2"),
+        ("--days", "--fenced"),
         ("--day", "split", "--schedules", "2"),
         ("--days", "--seed", "2"),
         ("--without-its-rule",),
