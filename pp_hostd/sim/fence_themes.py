@@ -88,6 +88,21 @@ def _pressed(day: Day) -> Iterator[Trouble]:
         yield Trouble(_at(day, ill), "watches lag", (), 60.0, chance.random() * 0.5)
 
 
+def _paused(day: Day) -> Iterator[Trouble]:
+    """A person pauses the leader in the middle of a flow, so its evidence grows old; the host may be powered on by hand
+    meanwhile, and be cut off again."""
+    chance, victim = day.chance, day.victim
+    (ill,) = _ill(day)
+    yield ill
+    for _ in range(chance.randint(1, 2)):
+        yield Trouble(_at(day, ill), "the leader is paused", (), 5 + chance.random() * 85)
+    if chance.random() < 0.5:
+        yield Trouble(day.begin + 1, "powered on by hand once it is off", (victim,))
+        yield Trouble(day.begin + 2, "cut off once it is back", (victim,), 20 + chance.random() * 60, chance.random())
+    if chance.random() < 0.3:
+        yield Trouble(_at(day, ill), chance.choice(DEVICES), (victim,), chance.random() * 40)
+
+
 def _flapping(day: Day) -> Iterator[Trouble]:
     """A host comes and goes: its Node is Ready just when something is done about it."""
     chance, victim, at = day.chance, day.victim, day.begin
@@ -146,6 +161,7 @@ FENCE_THEMES: dict[str, Callable[[Day], Iterator[Trouble]]] = {
     "leaders change in a fence": _led,
     "fences by hand": _by_hand,
     "a button is pressed": _pressed,
+    "paused in a fence": _paused,
     "a fenced host flaps": _flapping,
     "fenced and requested": _requested,
     "fenced storage": _stored,
