@@ -88,6 +88,10 @@ class Store:
         """The object as it is now."""
         return self._tables[resource].read(Key(namespace, name))
 
+    def has(self, resource: Resource, namespace: str, name: str) -> bool:
+        """Whether there is such an object now."""
+        return Key(namespace, name) in self._tables[resource].rows
+
     def list(self, resource: Resource, query: Query = _EVERYTHING) -> Object:
         """Objects in the order of their names, as a List. Items of built-in kinds do not tell their kind."""
         table = self._tables[resource]

@@ -21,6 +21,10 @@ class Resource:
     plural: str
     namespaced: bool = True
 
+    def __hash__(self) -> int:
+        """Few kinds share their plural: to hash all fields would only take longer."""
+        return hash(self.plural)
+
     @property
     def api_version(self) -> str:
         """`v1`, `coordination.k8s.io/v1`: what objects of this kind carry as apiVersion."""

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Callable
 
 from pp_hostd.embedded.lifecycle import DeleteOptions
-from pp_hostd.embedded.status import StatusError, no_such_path
+from pp_hostd.embedded.status import StatusError, no_such_path, not_found
 from pp_hostd.embedded.store import Saved, Store
 from pp_hostd.frozen import frozen
 from pp_hostd.kube.resources import CLUSTERS, MACHINES, REMEDIATIONS, Resource
@@ -88,6 +88,7 @@ class Api:
         """Of watches."""
         kinds = (MACHINES[cluster.machines], CLUSTERS, *REMEDIATIONS.values())
         self._unserved = {each for versions in kinds for each in versions if each is not cluster.served(versions)}
+        self._machine_kind = cluster.kind
         self._parsed: dict[_Key, dict[Parse, Any]] = {}
         self._past: dict[_Key, list[tuple[float, Json]]] = {}
 
@@ -96,10 +97,10 @@ class Api:
     def found(self, parse: Parse, kind: Resource, namespace: str, name: str) -> Any:
         """Returns the object as it is now, parsed; StatusError if there is none."""
         self.check_served(kind)
-        parsed = self._parsed.setdefault((kind, namespace, name), {})
-        if parse not in parsed:
-            parsed[parse] = parse(self.store.get(kind, namespace, name))
-        return parsed[parse]
+        parsed = self._kept(kind, namespace, name)
+        if parsed is None:
+            raise not_found(kind, name)
+        return _parsed(parsed, parse)
 
     def found_in_cache(self, parse: Parse, kind: Resource, namespace: str, name: str) -> Any:
         """Returns the object as in a watch cache that lags far behind; no read of ours uses such a cache (rule 1)."""
@@ -119,7 +120,8 @@ class Api:
     def if_there(self, parse: Parse, kind: Resource, namespace: str, name: str) -> Any:
         """The same; None if there is no such object."""
         self.check_served(kind)
-        return self.found(parse, kind, namespace, name) if self.exists(kind, namespace, name) else None
+        parsed = self._kept(kind, namespace, name)
+        return None if parsed is None else _parsed(parsed, parse)
 
     def renew(self, node: str) -> None:
         """As its kubelet renews its Lease."""
@@ -132,19 +134,18 @@ class Api:
         return newest if newest <= until else self._renewed_before.get(node, -math.inf)
 
     def exists(self, kind: Resource, namespace: str, name: str) -> bool:
-        try:
-            self.found(as_it_is, kind, namespace, name)
-        except StatusError:
-            return False
-        return True
+        return self._is_served(kind) and self._kept(kind, namespace, name) is not None
 
     def create(self, kind: Resource, namespace: str, body: Json) -> Json:
         return self.store.create(kind, namespace, {"apiVersion": kind.api_version, "kind": kind.kind, **body})
 
     def check_served(self, kind: Resource) -> None:
         """StatusError if nothing is served under the path of this kind."""
-        if kind in self._unserved or (kind is self.cluster.kind and not self.serves_machines):
+        if not self._is_served(kind):
             raise no_such_path()
+
+    def _is_served(self, kind: Resource) -> bool:
+        return kind not in self._unserved and (self.serves_machines or kind is not self._machine_kind)
 
     def restore(self, saved: Saved) -> None:
         self._parsed.clear()
@@ -154,7 +155,7 @@ class Api:
         self.check_served(kind)
         self._forget(kind, namespace, name)
         patched = self.store.patch(kind, namespace, name, patch, subresource)
-        if kind is self.cluster.kind:
+        if kind is self._machine_kind:
             self._past.setdefault((kind, namespace, name), []).append((self._time.now, patched))
         return patched
 
@@ -165,9 +166,18 @@ class Api:
 
     def delete(self, kind: Resource, namespace: str, name: str, options: DeleteOptions = _PLAINLY) -> Json:
         self._forget(kind, namespace, name)
-        if kind is self.cluster.kind:
+        if kind is self._machine_kind:
             self.machine_deleted_at[name] = self._time.now
         return self.store.delete(kind, namespace, name, options)
+
+    def _kept(self, kind: Resource, namespace: str, name: str) -> dict[Parse, Any] | None:
+        """Returns what is kept of the object as it is now; None if there is none. Most looks find it or nothing: an
+        exception for each object that is not there would take longer than all else."""
+        key = (kind, namespace, name)
+        parsed = self._parsed.get(key)
+        if parsed is None and self.store.has(kind, namespace, name):
+            parsed = self._parsed[key] = {as_it_is: self.store.get(kind, namespace, name)}
+        return parsed
 
     def _forget(self, kind: Resource, namespace: str, name: str) -> None:
         self._parsed.pop((kind, namespace, name), None)
@@ -217,6 +227,12 @@ class Api:
 def as_it_is(api_object: object) -> Any:
     """The object that the API has: not to be changed."""
     return api_object
+
+
+def _parsed(kept: dict[Parse, Any], parse: Parse) -> Any:
+    if parse not in kept:
+        kept[parse] = parse(kept[as_it_is])
+    return kept[parse]
 
 
 def _served(serve: Serve) -> Reply:
