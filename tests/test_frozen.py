@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import pickle
-from dataclasses import FrozenInstanceError, asdict, dataclass, field, fields, replace
+from dataclasses import FrozenInstanceError, asdict, dataclass, field, fields
 from functools import cached_property
 from typing import Any, Callable
 
 import pytest
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 
 MAKERS: list[Callable[[type], type]] = [frozen, dataclass(frozen=True)]
 BY_MAKER = pytest.mark.parametrize("make", MAKERS, ids=["frozen", "dataclass"])
@@ -97,8 +98,39 @@ def test_its_text_shows_the_fields_that_may_be_shown(make: Callable[[type], type
 def test_the_tools_of_dataclasses_take_it(make: Callable[[type], type]) -> None:
     Host = host(make)  # noqa: N806
     assert [each.name for each in fields(Host)] == ["name", "links", "labels", "key", "seen"]
-    assert replace(Host("a", seen=3), name="b") == Host("b") and replace(Host("a", seen=3), name="b").seen == 3
+    other = dataclasses.replace(Host("a", seen=3), name="b")
+    assert (other, other.seen) == (Host("b"), 3)
     assert asdict(Host("a")) == {"name": "a", "links": (), "labels": {}, "key": b"secret", "seen": 0}
+
+
+def test_another_takes_its_place_with_some_fields_changed() -> None:
+    first = host(frozen)("a", labels={"c": "d"}, seen=3)
+    for other in (replace(first, name="b", links=("eth0",)), replace(first, links=("eth0",), name="b")):
+        assert (other.name, other.links, other.labels, other.key, other.seen) == (
+            "b",
+            ("eth0",),
+            {"c": "d"},
+            b"secret",
+            3,
+        )
+    assert first.name == "a" and other.labels is first.labels
+    assert replace(first) == first and replace(first) is not first
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+        replace(first, colour="red")
+
+
+def test_what_has_no_fields_or_builds_on_another_is_replaced_by_its_like() -> None:
+    @frozen
+    class Empty:
+        pass
+
+    class Guest(Host):
+        pass
+
+    assert replace(Empty()) == Empty()
+    assert type(replace(Guest("a"), name="b")) is Guest
+    with pytest.raises(TypeError):
+        replace(Empty(), name="b")  # type: ignore[call-arg]
 
 
 @BY_MAKER

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 
+from pp_hostd.frozen import replace
 from pp_hostd.model.boot_commitments import (
     BondEvent,
     BootCommitments,

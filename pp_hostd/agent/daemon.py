@@ -11,7 +11,6 @@ import os
 import signal
 import time
 from collections.abc import Coroutine, Iterator
-from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 from itertools import chain
@@ -45,6 +44,7 @@ from pp_hostd.agent.state import StateFiles, instance_lock, recall
 from pp_hostd.agent.verdict_report import History, VerdictReport
 from pp_hostd.agent.witness import Witness
 from pp_hostd.errors import UserError
+from pp_hostd.frozen import replace
 from pp_hostd.model.boot_commitments import Gate, GateHeld, GateOpened, WatchdogArmed, WatchdogDisarmed
 from pp_hostd.model.memory import Decision
 from pp_hostd.model.promise import WatchdogKind

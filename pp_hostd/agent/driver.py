@@ -6,13 +6,13 @@ Hands start things and never wait; their outcome comes back as evidence.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Callable, Protocol, Union
 
 from pp_hostd.agent.binding import after, ordered, standing
 from pp_hostd.agent.judge import judge
 from pp_hostd.agent.plan import plan
 from pp_hostd.agent.shutdown import is_last_feeding
+from pp_hostd.frozen import replace
 from pp_hostd.model.boot_commitments import (
     BondEvent,
     BootCommitments,

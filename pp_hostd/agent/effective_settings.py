@@ -6,13 +6,12 @@ import contextlib
 import os
 import socket
 from collections.abc import Iterable
-from dataclasses import replace
 
 from pp_hostd import config, timing
 from pp_hostd.agent.sense.control_plane import with_gate_in_force
 from pp_hostd.agent.state import StateFiles
 from pp_hostd.errors import UserError
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.model.gate_kind import gate_kind, objection
 from pp_hostd.model.promise import GateKind
 from pp_hostd.model.settings import Settings, value_of

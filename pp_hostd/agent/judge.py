@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
+from pp_hostd.frozen import replace
 from pp_hostd.model.condemnation import Condemned, NotRequested, Requested
 from pp_hostd.model.evidence import Evidence, LinkChanged, PeerAnswered, Read, WatchedCondemned
 from pp_hostd.model.inquiry import Inquiry, Reply, Said, is_outage, next_round, weigh

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import replace
 
 from pp_hostd.agent.shutdown import POWER_OFF_SECONDS, kept_promise
+from pp_hostd.frozen import replace
 from pp_hostd.model.boot_commitments import BootCommitments, Gate, WatchdogArmed
 from pp_hostd.model.evidence import HostContext
 from pp_hostd.model.gate_kind import gate_kind

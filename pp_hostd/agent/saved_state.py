@@ -7,11 +7,10 @@ under way, and the look at the Node that a write may rely on.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.model.boot_commitments import BootCommitments, Gate, Pending, WatchdogArmed
 from pp_hostd.model.evidence import WatchedCondemned
 from pp_hostd.model.inquiry import Inquiry, Reply, Said

@@ -5,10 +5,9 @@ from __future__ import annotations
 import enum
 import math
 from collections import OrderedDict
-from dataclasses import replace
 from typing import Union
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.model.answer import Answer, Health
 from pp_hostd.model.condemnation import Condemned, NotCondemned
 from pp_hostd.model.machine import Machine

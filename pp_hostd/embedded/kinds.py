@@ -7,11 +7,11 @@ NodeFence has fields of its own instead.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.kube import resources
 from pp_hostd.kube.resources import Resource
 from pp_hostd.leader.remedies.node_fence.definitions import fence_definition

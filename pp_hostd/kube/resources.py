@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache, partial
 from urllib.parse import quote
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 
 _quoted = lru_cache(maxsize=64)(partial(quote, safe=""))  # an agent asks for the same few objects as long as it lives
 

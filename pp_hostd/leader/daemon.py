@@ -9,11 +9,11 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 from pp_hostd import config
 from pp_hostd.files import handed_over
+from pp_hostd.frozen import replace
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.kubeconfig import Kubeconfig, load, load_aside
 from pp_hostd.kube.renewing import RENEWED, Following, Renewing, write_at_once

@@ -6,9 +6,9 @@ Hands start things and never wait; their outcome comes back as news.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Callable, Protocol
 
+from pp_hostd.frozen import replace
 from pp_hostd.leader.node_memory import NextAction, Term
 from pp_hostd.leader.plan.plan import plan
 from pp_hostd.leader.plan.roster import next_roster

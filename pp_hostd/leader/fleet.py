@@ -9,11 +9,10 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.leader.leadership import Json, Leadership, leadership_of, maintenance_text, paused_text
 from pp_hostd.leader.node_memory import Stage
 from pp_hostd.model.agent_info import AgentInfo, parse_agent_info

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Coroutine, Iterator
-from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any, Callable
 
+from pp_hostd.frozen import replace
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.events import About, Events
 from pp_hostd.kube.resources import MACHINES

@@ -8,10 +8,10 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Mapping, Set
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TypeVar
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.leader.steps.port import Inspection, LeaderStep
 from pp_hostd.model.budget import Beginning
 from pp_hostd.model.condemnation import Draw

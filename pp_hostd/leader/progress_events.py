@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Callable
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.kube.events import About
 from pp_hostd.kube.resources import MACHINES, NODES
 from pp_hostd.leader.interfaces import Requester

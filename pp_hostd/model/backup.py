@@ -8,10 +8,9 @@ schedulable unless somebody else had cordoned it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.model.keys import BACKUP_KEY, CORDONED, EARLY_BACKUP_KEY, is_ours
 from pp_hostd.model.record import (
     HOST_NAME,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timezone
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.record import MAX_CONFIG_MAP_CHARACTERS, SUBJECT, Fields, Unreadable, document, read, render
 

@@ -6,9 +6,8 @@ import enum
 import hashlib
 import math
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import replace
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.model.answer import Answer, Health
 
 

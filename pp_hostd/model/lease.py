@@ -10,11 +10,10 @@ from __future__ import annotations
 import enum
 import math
 import re
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.model.record import OPAQUE, PROSE, Fields, Unreadable, read
 
 LEASE = "pp-leader"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import replace
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.model.keys import CLUSTER_NAME, FLOW, HOST, PAUSED_MACHINE, REQUESTED_BY, SKIP_REMEDIATION
 from pp_hostd.model.record import (
     HOST_NAME,

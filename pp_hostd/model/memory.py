@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import replace
 from typing import NamedTuple
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.model.evidence import WatchedCondemned
 from pp_hostd.model.inquiry import Inquiry
 

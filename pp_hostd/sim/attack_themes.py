@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Callable
 
+from pp_hostd.frozen import replace
 from pp_hostd.sim.cluster import Cluster
 from pp_hostd.sim.schedule import Day, Trouble, some_seconds
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.kube.resources import MACHINES, NODES, Resource
 from pp_hostd.leader.requests.remediation_objects.remediation import METAL3, POISON_PILL
 from pp_hostd.model.gate_kind import AUTO, GateFacts, gate_kind, hindrance

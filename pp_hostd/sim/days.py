@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 import random
-from dataclasses import replace
 
 from pp_hostd.agent.shutdown import POWER_OFF_SECONDS
+from pp_hostd.frozen import replace
 from pp_hostd.leader.requests.remediation_objects.remediation import METAL3, POISON_PILL
 from pp_hostd.sim.attack_themes import ATTACKS, attacked_cluster
 from pp_hostd.sim.cluster import Cluster

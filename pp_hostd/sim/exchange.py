@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Generator
-from dataclasses import replace
 from functools import partial
 from typing import Any, Callable, Protocol
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.kube.outcome import ApiError, Outcome
 from pp_hostd.leader.steps.api import Json
 from pp_hostd.leader.steps.port import Exchange

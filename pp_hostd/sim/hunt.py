@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Callable
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.model.settings import Settings
 from pp_hostd.sim.campaign import Arena
 from pp_hostd.sim.mutant import Mutant, taken_out

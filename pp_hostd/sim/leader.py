@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 from typing import Callable, Protocol
@@ -11,6 +10,7 @@ from typing import Callable, Protocol
 from pp_hostd.embedded.history import Event
 from pp_hostd.embedded.paging import Query
 from pp_hostd.fencing.call import AgentCall, AgentReply
+from pp_hostd.frozen import replace
 from pp_hostd.kube.resources import LEASES, NODE_FENCES, NODE_HEALTH_CHECKS, NODE_REMEDY_CONFIGURATIONS
 from pp_hostd.leader.caches import Watch, is_later
 from pp_hostd.leader.driver import Driver

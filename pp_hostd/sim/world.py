@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import replace
 from functools import partial
 from typing import Callable
 
 from pp_hostd.fencing.call import AgentCall, AgentReply
+from pp_hostd.frozen import replace
 from pp_hostd.kube.resources import NODES
 from pp_hostd.model.answer import Answer
 from pp_hostd.model.machine import Machine

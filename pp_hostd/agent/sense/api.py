@@ -7,10 +7,10 @@ runs these coroutines provides the API: the agent's client, or the simulator.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Callable, Protocol
 
 from pp_hostd.agent.witness import ReadOutcome, Unread
+from pp_hostd.frozen import replace
 from pp_hostd.kube.outcome import ApiError, Outcome, is_missing, written_by
 from pp_hostd.kube.resources import CONFIG_MAPS, MACHINES, NODES, Resource
 from pp_hostd.kube.served import ServedVersion

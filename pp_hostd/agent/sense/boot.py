@@ -7,12 +7,11 @@ import enum
 import os
 import subprocess
 import time
-from dataclasses import replace
 from datetime import datetime, timezone
 
 from pp_hostd.agent.act.watchdog_device import CARD_RESET
 from pp_hostd.files import FileError, read_whole, write_whole
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.model.moment import render_moment
 from pp_hostd.model.record import MAX_RECORD_CHARACTERS, OPAQUE, PROSE, Unreadable, document, read, render
 

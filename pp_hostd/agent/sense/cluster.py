@@ -7,7 +7,6 @@ import contextlib
 import os
 from collections import Counter
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Callable
 
@@ -27,6 +26,7 @@ from pp_hostd.agent.sense.watches import CondemnedWatch, RosterWatch
 from pp_hostd.agent.senses import AgentSenses
 from pp_hostd.agent.witness import ReadOutcome, Unread
 from pp_hostd.errors import UserError
+from pp_hostd.frozen import replace
 from pp_hostd.kube.client import ApiClient
 from pp_hostd.kube.kubeconfig import Kubeconfig, load, load_aside
 from pp_hostd.kube.outcome import ApiError, Outcome, is_missing

@@ -9,12 +9,12 @@ import os
 import re
 import socket
 from collections.abc import Iterable
-from dataclasses import replace
 from ipaddress import ip_address
 from typing import Callable
 
 from pp_hostd.errors import UserError
 from pp_hostd.files import FileError, read_whole
+from pp_hostd.frozen import replace
 from pp_hostd.kube.kubeconfig import load
 from pp_hostd.model.endpoint import is_address, parse_endpoint
 from pp_hostd.model.gate_kind import GateFacts, ServerFacts, gate_kind, hindrance

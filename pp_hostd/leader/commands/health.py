@@ -5,12 +5,12 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
 from typing import Any, Union
 
 from pp_hostd.errors import UserError
+from pp_hostd.frozen import replace
 from pp_hostd.kube.resources import MACHINE_HEALTH_CHECKS
 from pp_hostd.leader.commands.administrator import Administrator
 from pp_hostd.leader.commands.host import read_requests

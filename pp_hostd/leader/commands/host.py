@@ -6,12 +6,11 @@ import math
 import os
 from argparse import Namespace
 from collections.abc import Iterable
-from dataclasses import replace
 from difflib import get_close_matches
 
 from pp_hostd import config
 from pp_hostd.errors import UserError
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.kube.client import Json
 from pp_hostd.kube.resources import CONFIG_MAPS, MACHINES, NODES, Resource
 from pp_hostd.leader.access.manifests import AGENT_ROLE, KINDS, installed_machines

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import groupby
 from typing import Callable
 
+from pp_hostd.frozen import replace
 from pp_hostd.leader.node_memory import FEW_FAILURES, NodeMemory, Term
 from pp_hostd.leader.steps.nodes import DropBackup, StoreBackup
 from pp_hostd.leader.steps.own_objects import SpendBudget

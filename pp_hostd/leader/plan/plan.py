@@ -7,10 +7,9 @@ or the machine's annotation; else the first remedy that suits has it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import partial
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.leader.interfaces import Remedy
 from pp_hostd.leader.node_memory import NextAction, NodeMemory, Term
 from pp_hostd.leader.plan.memory import awaiting, learned

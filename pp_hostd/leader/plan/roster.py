@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
+from pp_hostd.frozen import replace
 from pp_hostd.leader.steps.own_objects import WriteRoster
 from pp_hostd.model.machine import Machine
 from pp_hostd.model.observed import Observed

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import replace
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.leader.node_memory import NextAction, Stage, Term
 from pp_hostd.leader.plan.view import View
 from pp_hostd.leader.steps.own_objects import HandOver, SpendBudget

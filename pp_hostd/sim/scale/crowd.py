@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -14,7 +13,7 @@ from pp_hostd.agent.sense.watches import CondemnedWatch, RosterWatch
 from pp_hostd.agent.senses import AgentSenses
 from pp_hostd.agent.witness import ReadOutcome, Statement, Unread, Witness
 from pp_hostd.embedded.history import Event
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.kube.resources import NODES
 from pp_hostd.kube.watch import TIMEOUT_SECONDS
 from pp_hostd.model.answer import Health

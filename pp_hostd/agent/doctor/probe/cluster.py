@@ -11,7 +11,6 @@ import ssl
 import stat
 import time
 from collections.abc import Awaitable, Iterator
-from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 from typing import Callable, TypeVar
@@ -21,6 +20,7 @@ from pp_hostd.agent.doctor.probe.in_time import in_thread
 from pp_hostd.agent.sense.boot import boot_id
 from pp_hostd.agent.state import VAR_DIRECTORY, StateFiles
 from pp_hostd.errors import UserError
+from pp_hostd.frozen import replace
 from pp_hostd.kube.certificate import Certificate, expiry
 from pp_hostd.kube.client import MERGE_PATCH, ApiClient, Json
 from pp_hostd.kube.kubeconfig import Kubeconfig, Material, load

@@ -7,13 +7,13 @@ import contextlib
 import os
 import time
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
 from functools import partial
 
 from pp_hostd.agent.doctor.facts import KeyFacts, NotKnown, PeerFacts
 from pp_hostd.agent.doctor.probe.in_time import in_thread
 from pp_hostd.agent.sense.peers import Round
 from pp_hostd.errors import UserError
+from pp_hostd.frozen import replace
 from pp_hostd.model.evidence import PeerAnswered
 from pp_hostd.model.roster import Electorate, Member
 from pp_hostd.model.settings import Peers, Settings

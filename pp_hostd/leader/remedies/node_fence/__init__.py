@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
 
+from pp_hostd.frozen import replace
 from pp_hostd.kube.resources import JOBS, NODE_FENCES, PODS, SECRETS, VOLUME_CLAIMS, VOLUMES, Resource
 from pp_hostd.leader.caches import AGAIN_SECONDS, Watch
 from pp_hostd.leader.interfaces import READ, Reading, Remedy, rule, sub_rule

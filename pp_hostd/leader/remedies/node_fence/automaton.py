@@ -10,10 +10,9 @@ error    a step has failed: the flow begins again, and after so many times a per
 from __future__ import annotations
 
 import enum
-from dataclasses import replace
 from typing import Union
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.leader.remedies.node_fence.config_maps import ClusterConfig
 from pp_hostd.leader.remedies.node_fence.fence import (
     FENCED,

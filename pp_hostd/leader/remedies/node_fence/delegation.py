@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from pp_hostd.frozen import replace
 from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.plan.view import View
 from pp_hostd.leader.remedies.node_fence.fence import MethodRun, NodeFence, Outcome

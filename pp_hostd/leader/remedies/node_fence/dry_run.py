@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from pp_hostd.fencing.call import AgentCall, is_secret, parse_call
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.leader.remedies.node_fence.config_maps import CONFIG, ConfigMapsSeen, FenceConfig
 from pp_hostd.leader.remedies.node_fence.configuration import RemedyRules, Threshold
 from pp_hostd.leader.remedies.node_fence.fence import Step

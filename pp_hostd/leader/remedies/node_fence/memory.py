@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from typing import NamedTuple
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.leader.node_memory import NodeMemory
 from pp_hostd.leader.remedies.node_fence.configuration import Fences
 from pp_hostd.leader.remedies.node_fence.fence import NodeFence, Outcome, Step

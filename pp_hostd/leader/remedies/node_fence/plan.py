@@ -6,8 +6,7 @@ leader.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from pp_hostd.frozen import replace
 from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.plan.valves import Valves, handed_over, in_maintenance, paused
 from pp_hostd.leader.plan.view import View

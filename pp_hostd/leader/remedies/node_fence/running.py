@@ -5,8 +5,7 @@ Workloads are freed before the method that proves something counts as done: befo
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from pp_hostd.frozen import replace
 from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.remedies.node_fence.configuration import Fences
 from pp_hostd.leader.remedies.node_fence.delegation import delegated

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import binascii
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 
 from pp_hostd.fencing.call import MASK, AgentCall, AgentReply, Power, is_done, power_of
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.kube.resources import KUBELET_LEASES, LEASES, NODE_FENCES, NODES, SECRETS
 from pp_hostd.leader.remedies.node_fence.configuration import Fences
 from pp_hostd.leader.remedies.node_fence.fence import FENCE, NodeFence, Progress, rendered

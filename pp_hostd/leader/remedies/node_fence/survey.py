@@ -9,8 +9,7 @@ ahead of it, while a condition's time runs out. Such a look counts no longer tha
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from pp_hostd.frozen import replace
 from pp_hostd.leader.facts.nodes import READY
 from pp_hostd.leader.node_memory import NextAction, NodeMemory, Stage, Term
 from pp_hostd.leader.plan.view import View

@@ -6,10 +6,10 @@ Rules 10, 11 and 12. Each course that is not the freeing itself says what is sti
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import replace
 from itertools import chain, islice
 from typing import NamedTuple
 
+from pp_hostd.frozen import replace
 from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.plan.freeing import deleted
 from pp_hostd.leader.plan.view import Evidence, View

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.leader.node_memory import NodeMemory
 from pp_hostd.leader.plan.memory import PAUSE_SECONDS
 from pp_hostd.leader.remedies.poison_pill.steps import AskPeers, Condemn

@@ -5,8 +5,7 @@ Every state is derived from the cluster and this term's own memory, so any step 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from pp_hostd.frozen import replace
 from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.plan.freeing import freed, undeletable
 from pp_hostd.leader.plan.request_trouble import request_trouble, unreadable_backup

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
 
+from pp_hostd.frozen import replace
 from pp_hostd.kube.resources import BARE_METAL_HOSTS, Resource
 from pp_hostd.leader.caches import Watch
 from pp_hostd.leader.interfaces import READ, Reading, Remedy, rule

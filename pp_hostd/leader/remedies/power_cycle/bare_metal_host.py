@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.kube.resources import BARE_METAL_HOSTS
 from pp_hostd.leader.caches import Cache, list_name
 from pp_hostd.leader.plan.view import Target, View

@@ -6,8 +6,7 @@ long something has not come: every state is read from annotations, power and bac
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from pp_hostd.frozen import replace
 from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.plan.freeing import deleted, freed, undeletable
 from pp_hostd.leader.plan.request_trouble import ids_are_used_up, others_node, unreadable_backup

@@ -5,9 +5,9 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.leader.facts.ages import Ages
 from pp_hostd.leader.facts.nodes import READY, NodeFacts
 from pp_hostd.leader.requests.health_checks.check import Rules

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Callable, Optional
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.leader.facts.ages import Ages
 from pp_hostd.leader.facts.limits import render_duration
 from pp_hostd.leader.facts.nodes import READY, NodeCondition, NodeFacts

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field, replace
+from dataclasses import field
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.leader.facts.limits import Limit
 from pp_hostd.leader.requests.health_checks.check import REMEDIATION_ALLOWED
 from pp_hostd.leader.requests.health_checks.judge import Health, Opinion

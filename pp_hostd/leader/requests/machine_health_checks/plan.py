@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.leader.facts.ages import Ages, Sightings
 from pp_hostd.leader.node_memory import NextAction, NodeMemory, Stage, Term
 from pp_hostd.leader.plan.view import Electorates, View

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from pp_hostd.frozen import replace
 from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.plan.valves import begun
 from pp_hostd.leader.requests.machine_health_checks.facts import MachineHealthSeen

@@ -6,10 +6,9 @@ remediated, also a value that the controller of that API would take and then fai
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Callable
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.leader.facts.limits import MOST_SECONDS, Limit, parse_duration, parse_limit
 from pp_hostd.leader.facts.selector import Requirement, Selector, parse_selector
 from pp_hostd.leader.requests.health_checks.check import TemplateReference, UnhealthyCondition

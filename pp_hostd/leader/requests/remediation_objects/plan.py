@@ -11,8 +11,8 @@ attempt is over, whoever recreated the Node, and no leader requests it a second 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
+from pp_hostd.frozen import replace
 from pp_hostd.leader.interfaces import Remedy
 from pp_hostd.leader.node_memory import NextAction, NodeMemory, Stage, Term
 from pp_hostd.leader.plan.memory import awaiting

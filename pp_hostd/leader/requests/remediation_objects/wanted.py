@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.leader.interfaces import Remedy
 from pp_hostd.leader.node_memory import NextAction, Stage
 from pp_hostd.leader.plan.view import View

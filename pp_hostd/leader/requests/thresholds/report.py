@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from datetime import datetime, timezone
 
+from pp_hostd.frozen import replace
 from pp_hostd.leader.node_memory import NodeMemory, Term
 from pp_hostd.leader.plan.view import Electorates, View
 from pp_hostd.leader.remedies.node_fence.configuration import ConfigurationsSeen

@@ -7,9 +7,8 @@ its kubelet still renews its Lease. The leader then sets a condition of the Node
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from pp_hostd.frozen import frozen
+from pp_hostd.frozen import frozen, replace
 from pp_hostd.leader.node_memory import NextAction, NodeMemory, Stage, Term
 from pp_hostd.leader.plan.view import Electorates, View
 from pp_hostd.leader.requests.unreachable.seen import SuspicionsSeen
