@@ -105,6 +105,8 @@ class AgentSenses:
     def _maintenance_now(self) -> Maintenance | None:
         """An order of a person's, which runs out by their clock: no bound is measured by it. One for all hosts also
         runs out after its own length, so that a wrong clock leaves no host unprotected for long."""
+        if self.maintenance is None and self.cluster_maintenance is None:  # as at nearly every judgement
+            return None
         in_time = self._clock() < self._cluster_until_at
         orders = (self.maintenance, self.cluster_maintenance if in_time else None)
         now = self._wallclock()

@@ -195,9 +195,8 @@ class Api:
         """Whether it can carry out anything now."""
         if not self._is_up(server):
             return False
-        cut = self._network.cut
         for other in SERVERS:
-            if other != server and self._is_up(other) and not {(server, other), (other, server)} & cut:
+            if other != server and self._is_up(other) and not self._network.is_cut_between(server, other):
                 return True
         return False
 

@@ -236,10 +236,7 @@ LOOK_SECONDS = 1.0
 
 def has_a_way(api: Api, network: Network, name: str) -> bool:
     """Whether this host reaches an API server that answers."""
-    return any(
-        api.answers(server) and (name, server) not in network.cut and (server, name) not in network.cut
-        for server in SERVERS
-    )
+    return any(api.answers(server) and not network.is_cut_between(name, server) for server in SERVERS)
 
 
 class Kubelet:

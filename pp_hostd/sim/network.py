@@ -31,6 +31,11 @@ class Network:
         if self.doubled and self._chance.random() < self.doubled:
             self._time.after(self._seconds(source, target) * 20, arrive)
 
+    def is_cut_between(self, one: str, other: str) -> bool:
+        """Whether packets are lost from one to the other, or back."""
+        cut = self.cut
+        return bool(cut) and ((one, other) in cut or (other, one) in cut)
+
     def spoil(self, host: str, *, sent: bool, number: int, late_seconds: float) -> None:
         """Of all messages from now on that the host sends, or that are sent to it, the one of this number is late."""
         self._spoiled[host, sent] = (number, late_seconds)

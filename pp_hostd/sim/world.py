@@ -307,7 +307,7 @@ class World:
     def _reaches(self, source: str, target: str) -> bool:
         """A kernel answers, whatever its agent does."""
         powered = self.hosts[source].boot is not None and self.hosts[target].boot is not None
-        return powered and not self.network.cut.intersection(((source, target), (target, source)))
+        return powered and not self.network.is_cut_between(source, target)
 
     def _asker(self, source: str, question: Question) -> Process:
         own = question.about.machine_key == self.api.cluster.machine_key(source)

@@ -123,11 +123,11 @@ def _targets(registry: Registry, settings: Settings, observed: Observed) -> tupl
 def seen_by_all(registry: Registry, view: View) -> View:
     """The view, with what every remedy remembers of the node, wants to be read, and can prove."""
     for remedy in registry.remedies:
-        view = replace(view, memory=remedy.after_view(view))
+        view = _remembering(view, remedy.after_view(view))
     if any(remedy.has_marked(view) for remedy in registry.remedies):  # begun: another remediation is counted again
         view = replace(view, memory=replace(view.memory, counted=None))
     awaited = next(filter(None, (remedy.awaited(view) for remedy in registry.remedies)), "")
-    view = replace(view, memory=awaiting(view.memory, awaited, view.now))
+    view = _remembering(view, awaiting(view.memory, awaited, view.now))
     looks = [remedy.look(view) for remedy in registry.remedies]
     evidence = [remedy.evidence(view) for remedy in registry.remedies]
     return replace(
@@ -135,6 +135,11 @@ def seen_by_all(registry: Registry, view: View) -> View:
         looks=tuple(look for look in looks if look is not None),
         evidence=next((each for each in evidence if each is not None), None),
     )
+
+
+def _remembering(view: View, memory: NodeMemory) -> View:
+    """The same view where nothing has changed, as it is for most remedies."""
+    return view if memory is view.memory else replace(view, memory=memory)
 
 
 def _next_action(registry: Registry, view: View, valves: Valves) -> NextAction | None:
