@@ -10,7 +10,7 @@ from pp_hostd.kube.resources import CONFIG_MAPS, NODE_FENCES, NODES
 from pp_hostd.leader.remedies.node_fence.config_maps import CONFIG
 from pp_hostd.leader.remedies.node_fence.fence import NodeFence, fence_name, parse_fence
 from pp_hostd.model.keys import NAMESPACE
-from pp_hostd.sim.api import SERVERS, Api, Json, as_it_is
+from pp_hostd.sim.api import SERVERS, Api, Json
 from pp_hostd.sim.fence_methods import METHODS, WRONG_PLUG, config
 from pp_hostd.sim.host import Host
 from pp_hostd.sim.schedule import Trouble
@@ -79,10 +79,9 @@ class Fences:
         version = "" if fence is None else fence.resource_version
         if self._versions.get(name) != version:
             self._versions[name], self.changed_at[name] = version, now
-        node = self._api.if_there(as_it_is, NODES, "", name)
-        if node is None:
+        ready = self._api.if_there(_is_ready, NODES, "", name)
+        if ready is None:
             return
-        ready = any((each["type"], each["status"]) == ("Ready", "True") for each in _conditions(node))
         before, since = self.since.get(name, (True, now))
         self.since[name] = ready, since if before == ready else now
         if not ready and fence is None and now >= self.since[name][1] + self._patience[name]:
@@ -133,5 +132,8 @@ class Fences:
             host.sick_until = 0.0
 
 
-def _conditions(node: Json) -> list[Json]:
-    return node.get("status", {}).get("conditions") or []
+def _is_ready(node: object) -> bool:
+    """Kept, as all that is parsed, until somebody writes the Node."""
+    assert isinstance(node, dict), node
+    conditions = node.get("status", {}).get("conditions") or ()
+    return any((each["type"], each["status"]) == ("Ready", "True") for each in conditions)
