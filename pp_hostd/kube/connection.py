@@ -105,8 +105,11 @@ class Stream:
                 result = operation()
             except ssl.SSLWantReadError:
                 await self._flush()
-                await asyncio.sleep(0)  # or a server that always has more to say would starve the loop and its timers
-                data = await _done(self._loop.sock_recv(self._socket, CHUNK_BYTES))
+                await self._readable()
+                try:
+                    data = self._socket.recv(CHUNK_BYTES)
+                except BlockingIOError:  # what made it readable was bad
+                    continue
                 if data:
                     self._incoming.write(data)
                 else:
@@ -119,9 +122,35 @@ class Stream:
                 await self._flush()
                 return result
 
+    async def _readable(self) -> None:
+        """Until there is something to receive. Always takes a turn of the loop: else a server that always has more to
+        say would starve the loop and its timers.
+
+        asyncio's own sock_recv first tries in vain, as the reply to a request is never there at once.
+        """
+        number, ready = self._socket.fileno(), self._loop.create_future()
+        self._loop.add_reader(number, self._has_become_readable, ready)
+        try:
+            await ready
+        except BaseException:
+            self._loop.remove_reader(number)
+            raise
+
+    def _has_become_readable(self, ready: asyncio.Future[None]) -> None:
+        self._loop.remove_reader(self._socket.fileno())
+        if not ready.done():
+            ready.set_result(None)
+
     async def _flush(self) -> None:
-        if self._outgoing.pending:
-            await _done(self._loop.sock_sendall(self._socket, self._outgoing.read()))
+        if not self._outgoing.pending:
+            return
+        data = self._outgoing.read()
+        try:
+            sent = self._socket.send(data)  # most often the kernel takes all of it at once
+        except BlockingIOError:
+            sent = 0
+        if sent < len(data):
+            await _done(self._loop.sock_sendall(self._socket, data[sent:]))
 
 
 async def _done(operation: Awaitable[T]) -> T:
@@ -133,6 +162,7 @@ async def _done(operation: Awaitable[T]) -> T:
 
 
 MAX_HEAD_BYTES = 65536
+END_OF_MESSAGE = h11.EndOfMessage()
 
 
 class Broken(OSError):
@@ -170,17 +200,18 @@ class Connection:
         if asked != self._last_asked:  # most often the same again; h11 checks and renders each header when it is made
             self._last_asked = asked
             self._head = h11.Request(method=method, target=self.endpoint.prefix + target, headers=lines)
-        parts = [
-            self._http.send(self._head),
-            self._http.send(h11.Data(data=body)) if body else b"",
-            self._http.send(h11.EndOfMessage()),
-        ]
+        rendered = self._http.send(self._head) or b""
+        if body:
+            rendered += self._http.send(h11.Data(data=body)) or b""
+        rendered += self._http.send(END_OF_MESSAGE) or b""
         self.request_sent = True  # from here on the server may have it, whatever send() says
-        await self._stream.send(b"".join(part for part in parts if part))
+        await self._stream.send(rendered)
+        await self._receive()
         while True:
             event = await self._next_event()
             if isinstance(event, h11.Response):
-                return Head(event.status_code, {n.decode(): v.decode("latin-1") for n, v in event.headers})
+                found = event.headers.raw_items()
+                return Head(event.status_code, {n.lower().decode(): v.decode("latin-1") for n, v in found})
 
     async def read(self) -> bytes:
         """The next piece of the body, or b"" at its end."""
@@ -214,12 +245,15 @@ class Connection:
                 raise
             except ValueError:  # what h11 before 0.15 lets through of a length of thousands of digits
                 raise Garbage("its reply is not HTTP: bad Content-Length") from None
-            if isinstance(event, h11.Event):
+            if not isinstance(event, type):  # h11 says by a class that it needs more
                 return event
-            data = await self._stream.receive()
-            self.received_bytes += len(data)
-            self._ended = not data
-            self._http.receive_data(data)
+            await self._receive()
+
+    async def _receive(self) -> None:
+        data = await self._stream.receive()
+        self.received_bytes += len(data)
+        self._ended = not data
+        self._http.receive_data(data)
 
     def _how_far(self) -> str:
         return f"after {self.received_bytes} bytes of its reply" if self.received_bytes else "without an answer"

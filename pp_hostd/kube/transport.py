@@ -71,6 +71,7 @@ async def _ask_child(command: list[str], deadline_seconds: float) -> list[str]:
 T = TypeVar("T")
 
 MAX_IDLE = 2
+USER_AGENT = f"pp-hostd/{__version__}"
 WIRE_ERRORS = (OSError, ssl.SSLError, h11.RemoteProtocolError, TimedOut, Garbage)
 # One server's authorizer, limits or storage may be behind: another of the same cluster may answer otherwise.
 FIRST_SERVER_ERROR = 500
@@ -136,16 +137,16 @@ class Transport:
 
         Connect, TLS, head and body together end by the deadline.
         """
-        refused = self._rest.refused(asyncio.get_running_loop().time()) if request.may_rest else None
+        loop = asyncio.get_running_loop()
+        refused = self._rest.refused(loop.time()) if request.may_rest else None
         if refused is not None:
             raise ApiError(refused.outcome, f"{request.what}: not tried again so soon after {refused.sentence}")
-        ends_at = asyncio.get_running_loop().time() + deadline_seconds
+        ends_at = loop.time() + deadline_seconds
         refusals: list[ApiError] = []
         try:
             while True:
                 try:
-                    remaining_seconds = ends_at - asyncio.get_running_loop().time()
-                    return await self._exchange(request, remaining_seconds, limit_bytes, accept)
+                    return await self._exchange(request, ends_at - loop.time(), limit_bytes, accept)
                 except ApiError as error:
                     refusals.append(error)
                     if not self._has_other_servers(request, error.outcome, len(refusals)):
@@ -248,7 +249,7 @@ class Transport:
         return connection, await self._send(connection, request, identity)
 
     async def _send(self, connection: Connection, request: Request, identity: Identity) -> Head:
-        headers = {"User-Agent": f"pp-hostd/{__version__}", "Accept": "application/json"}
+        headers = {"User-Agent": USER_AGENT, "Accept": "application/json"}
         if identity.token:
             headers["Authorization"] = f"Bearer {identity.token}"
         if request.body:
