@@ -69,10 +69,6 @@ class _Target:
         self.reached_at = self.last_missed_at = -math.inf
         """When the last probe was sent that reached it, and the last one that it missed."""
 
-    @property
-    def suspected(self) -> bool:
-        return self.misses >= MISSES
-
 
 class Probing:
     """The probes of one host. Whoever sends what `due` names tells each outcome by `ended`, whatever it is."""
@@ -99,8 +95,7 @@ class Probing:
     @property
     def next_at(self) -> float:
         """When a probe is due; never, if there are no targets."""
-        repeats = (target.repeat_at for target in self._targets)
-        return min([self._regular_at, *repeats]) if self._targets else math.inf
+        return min([self._regular_at, *[each.repeat_at for each in self._targets]]) if self._targets else math.inf
 
     def wake_at(self, anyway_at: float) -> float:
         """When to ask for what is due, if that is done at `anyway_at` in any case."""
@@ -111,7 +106,9 @@ class Probing:
     def due(self, now: float) -> list[str]:
         """The targets to probe now; each is named once, and counts as probed."""
         chosen = []
-        for target in (each for each in self._targets if each.repeat_at <= now):
+        for target in self._targets:
+            if target.repeat_at > now:
+                continue
             target.repeat_at = math.inf
             if self._owed < MAX_OWED:
                 self._owed += 1
@@ -125,7 +122,9 @@ class Probing:
                 self._kept += 1
                 self._turn = (self._turn + 1) % len(self._targets)
                 chosen.append(self._targets[self._turn])
-        names = list(dict.fromkeys(target.name for target in chosen))
+        if not chosen:
+            return []
+        names = list(dict.fromkeys([target.name for target in chosen]))
         for target in self._targets:
             if target.name in names:
                 target.under_way += 1
@@ -163,8 +162,8 @@ class Probing:
         """The targets that are silent, by name, as far as it is not this host that is cut off."""
         if self._is_cut_off():
             return ()
-        suspected = (each for each in self._targets if each.suspected and each.last_missed_at > self._cut_off_at)
-        return tuple(sorted(each.name for each in suspected))
+        silent = [each for each in self._targets if each.misses >= MISSES]
+        return tuple(sorted([each.name for each in silent if each.last_missed_at > self._cut_off_at])) if silent else ()
 
     @staticmethod
     def _next_repeat_at(target: _Target, at: float) -> float:

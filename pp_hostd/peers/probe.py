@@ -53,6 +53,10 @@ class Probed:
         return self.contact is not Contact.SILENT
 
 
+_TAKEN = Probed(Contact.REACHED)
+_UNANSWERED = Probed(Contact.SILENT, "nobody answered in time")
+
+
 class Attempt:
     """One connection, opened and reset. `ended` is called once, by the deadline, unless `cancel` comes before.
 
@@ -81,8 +85,8 @@ class Attempt:
         if number != errno.EINPROGRESS:
             self._answered(number)
             return
-        loop, unanswered = asyncio.get_running_loop(), Probed(Contact.SILENT, "nobody answered in time")
-        self._timer = loop.call_later(deadline_seconds, self._end, unanswered)
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(deadline_seconds, self._end, _UNANSWERED)
         # By number: asyncio would render a socket object, which takes four system calls, only to miss it in a table.
         loop.add_writer(sock.fileno(), lambda: self._answered(sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)))
 
@@ -90,12 +94,13 @@ class Attempt:
         self.is_over = True
         if self._timer is not None:
             self._timer.cancel()
-        if self._sock is not None and self._sock.fileno() >= 0:
-            asyncio.get_running_loop().remove_writer(self._sock.fileno())
+        number = -1 if self._sock is None else self._sock.fileno()
+        if self._sock is not None and number >= 0:
+            asyncio.get_running_loop().remove_writer(number)
             self._sock.close()
 
     def _answered(self, number: int) -> None:
-        self._end(_failed(OSError(number, os.strerror(number))) if number else Probed(Contact.REACHED))
+        self._end(_failed(OSError(number, os.strerror(number))) if number else _TAKEN)
 
     def _end(self, probed: Probed) -> None:
         self.cancel()
