@@ -54,12 +54,7 @@ def write_whole(path: str, data: bytes, *, durable: bool = True, mode: int = 0o6
     """
     new = f"{path}.new"
     try:
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb", buffering=0) as file:
-            os.fchmod(descriptor, mode)  # one that a crash left may be anything
-            _write_all(file.fileno(), data)
-            if durable:
-                os.fsync(descriptor)
+        write_new(new, data, durable=durable, mode=mode)
         os.rename(new, path)
         if durable:
             _sync_directory(os.path.dirname(path) or ".")
@@ -67,6 +62,19 @@ def write_whole(path: str, data: bytes, *, durable: bool = True, mode: int = 0o6
         with contextlib.suppress(OSError, ValueError):
             os.unlink(new)  # half a file helps nobody, least of all on a disk that is full
         raise FileError(f"{path}: can't be written ({getattr(error, 'strerror', None) or error})") from None
+
+
+def write_new(path: str, data: bytes, *, durable: bool = True, mode: int = 0o600) -> None:
+    """Write a file that nobody reads before a rename gives it its name: a crash may leave half of it. OSError, or
+    ValueError for an impossible path, if that fails."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        os.fchmod(descriptor, mode)  # one that a crash left may be anything
+        _write_all(descriptor, data)
+        if durable:
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

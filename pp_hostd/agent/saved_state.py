@@ -7,6 +7,7 @@ under way, and the look at the Node that a write may rely on.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -86,7 +87,7 @@ class SavedState:
                 "condemned_id": memory.condemned_id,
                 "decision": memory.decision and _decision_fields(memory.decision),
                 "watchdog": self.commitments.watchdog and _watchdog_fields(self.commitments.watchdog),
-                "stored": self.commitments.stored and self.commitments.stored.render(),
+                "stored": self.commitments.stored and _rendered(self.commitments.stored),
                 "promised_uid": self.commitments.promised_uid or None,
                 "looked": self.commitments.looked or None,
                 "pending": [[each.record.render(), each.resource_version] for each in self.commitments.pending],
@@ -127,6 +128,12 @@ def _kept(fields: Fields, boot: str, gate: Gate, now: float) -> SavedState | Non
         looked=fields.anything("looked") is True,
     )
     return SavedState(memory, commitments)
+
+
+@lru_cache(maxsize=1)
+def _rendered(record: AgentRecord) -> str:
+    """Kept, since it is saved with each proof and changes with a promise alone."""
+    return record.render()
 
 
 def _proof_fields(proof: Proof) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from pp_hostd.agent.rosters import Rosters
 from pp_hostd.agent.saved_state import MAX_CHARACTERS, SavedState, parse_saved_state
 from pp_hostd.agent.sense.boot import Ending, history, last_boot
 from pp_hostd.errors import UserError
-from pp_hostd.files import FileError, read_whole
+from pp_hostd.files import FileError, read_whole, write_new
 from pp_hostd.frozen import frozen
 from pp_hostd.model.boot_commitments import BootCommitments, Gate
 from pp_hostd.model.control import Maintenance, parse_control
@@ -44,9 +44,10 @@ class StateCopies:
 
     def save(self, kept: SavedState) -> str:
         """Keep this, unless it is what was kept last. Returns why that failed; empty if it did not."""
-        lasting, binding = kept.lasting, kept.binding
+        lasting = kept.lasting
         if lasting == self._saved:
             return ""
+        binding = kept.binding
         text, bound_as_before = kept.render(), binding == self._binding
         trouble = self._follow(text) if bound_as_before else self._write_both(text)
         if trouble:
@@ -79,9 +80,14 @@ class StateCopies:
 
     def _follow(self, text: str) -> str:
         """The last copy becomes the older one. In between, a crash leaves that one alone, and whole."""
-        trouble = write(self._next, text, durable=False)
-        if trouble:
-            return trouble
+        try:
+            write_new(self._next, text.encode(), durable=False)
+        except FileNotFoundError:  # the directory is gone, and with it the last copy
+            return self._write_both(text)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.unlink(self._next)  # half a file takes the room that the old ones may need
+            return f"{self._next}: can't be written ({error.strerror})"
         try:
             with contextlib.suppress(FileNotFoundError):
                 os.rename(self._path, self._before)

@@ -158,12 +158,12 @@ def document(text: object, max_characters: int) -> Fields:
 def render(fields: Mapping[str, Any]) -> str:
     """The record as compact JSON with our version; fields that are None are left out."""
     present = {key: value for key, value in fields.items() if value is not None}
-    return json.dumps({"v": VERSION, **present}, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode({"v": VERSION, **present})
 
 
 def render_list(elements: Sequence[str]) -> str:
     """As `render` has it in a record."""
-    return json.dumps(elements, separators=(",", ":"))
+    return _ENCODER.encode(elements)
 
 
 def _decoded(text: str | bytes) -> Any:
@@ -187,7 +187,8 @@ def _no_number(word: str) -> float:
     raise ValueError(f"{word} is no number")
 
 
-# Made once: json.loads makes one for each text, which takes longer than to read a record.
+# Made once: json.loads and json.dumps make one for each text, which takes longer than to read a record.
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _DECODER = json.JSONDecoder(parse_int=_integer, parse_constant=_no_number)
 
 
