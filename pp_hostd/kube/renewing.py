@@ -141,6 +141,11 @@ class Following:
             await asyncio.sleep(interval_seconds)
             await self.look()
 
+    @property
+    def is_due(self) -> bool:
+        """Whether a look would change anything."""
+        return bool(self.trouble) or signature((self._path,)) != self._seen
+
     async def look(self) -> None:
         """Use the file if it has changed. One that can't be used, perhaps half-written, is tried at the next look."""
         found = signature((self._path,))

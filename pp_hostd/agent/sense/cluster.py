@@ -160,8 +160,9 @@ class ClusterAccess:
             self._failed_reads[NO_CREDENTIAL] += 1
             return Read(self._clock(), self._clock(), failure=self.trouble)
         self._senses.roster_trouble = self._roster.trouble
-        self._reading.set()
-        self._reading.clear()
+        if self._following.is_due:
+            self._reading.set()
+            self._reading.clear()
         read = await self._own.read()
         if read.outcome:
             self._failed_reads[read.outcome] += 1
@@ -209,7 +210,8 @@ class ClusterAccess:
         return self.client
 
     async def _follow_kubeconfig(self) -> None:
-        """Looks whenever a read of this host's own machine begins, since the agent is awake then anyway."""
+        """Looks when a read of this host's own machine begins, since the agent is awake then anyway, if there is
+        anything to see."""
         while True:
             await self._reading.wait()
             await self._following.look()
