@@ -13,6 +13,7 @@ from pp_hostd.model.condemnation import Condemned, NotRequested, Requested
 from pp_hostd.model.evidence import Evidence, LinkChanged, PeerAnswered, Read, WatchedCondemned
 from pp_hostd.model.inquiry import Inquiry, Reply, Said, is_outage, next_round, weigh
 from pp_hostd.model.memory import Decision, LastRead, Lifted, Memory, Missing, Outage, Proof, Source, Standing
+from pp_hostd.model.record import Unreadable
 from pp_hostd.model.settings import Settings
 from pp_hostd.model.verdict import Judgement, State, Verdict
 from pp_hostd.timing import FAILED_READS, tick_seconds
@@ -67,7 +68,8 @@ def _after_read(standing: Standing, memory: Memory, read: Read) -> Memory:
         failure = read.failure or "the machine does not exist"  # rule 1: no proof, a failed read
     elif read.machine is not None:
         condemnation = read.machine.condemnation
-        failure = f"{read.machine.machine_key}: {condemnation}"
+        if isinstance(condemnation, Unreadable):
+            failure = f"{read.machine.machine_key}: {condemnation}"
         if standing.machine_uid not in (None, read.machine.uid):  # rule 1: of the uid in the promise
             condemnation, failure, gone = (
                 None,

@@ -44,12 +44,14 @@ class AgentSenses:
         self._node = node
         self._clock, self._wallclock = clock, wallclock
         self._news: list[News] = []
+        self._premises: tuple[object, ...] = ()
         self._context: HostContext | None = None
 
     def tell(self, news: News) -> None:
         if isinstance(news, Read) and (news.missing or news.machine is not None):
             self.witness.own_missing = news.missing
-            self.machine = news.machine or self.machine
+            if news.machine is not None and news.machine != self.machine:  # an equal one is not compared again
+                self.machine = news.machine
         if isinstance(news, PeerAnswered):
             self.answers.append(news)
         self._news.append(news)
@@ -74,18 +76,17 @@ class AgentSenses:
     def host_context(self) -> HostContext:
         """The same object as long as nothing has changed: it keeps what was found by it."""
         newest = self.current_rosters.newest
-        context = HostContext(
-            node=self._node,
-            electorate=None if newest is None else self.current_rosters.electorate(newest.version),
-            roster_trouble=self.roster_trouble,
-            machine=self.machine,
-            maintenance=self._maintenance_now(),
-            opened_by=self.opened_by,
-            stopping=self.stopping,
-            powering_off=self.powering_off,
+        premises = (
+            None if newest is None else self.current_rosters.electorate(newest.version),
+            self.roster_trouble,
+            self.machine,
+            self._maintenance_now(),
+            self.opened_by,
+            self.stopping,
+            self.powering_off,
         )
-        if context != self._context:
-            self._context = context
+        if self._context is None or premises != self._premises:
+            self._premises, self._context = premises, HostContext(self._node, *premises)
         return self._context
 
     def rosters(self) -> Mapping[int, tuple[str, ...]]:
