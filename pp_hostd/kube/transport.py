@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ssl
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Callable, TypeVar
 
@@ -73,6 +72,7 @@ T = TypeVar("T")
 MAX_IDLE = 2
 USER_AGENT = f"pp-hostd/{__version__}"
 WIRE_ERRORS = (OSError, ssl.SSLError, h11.RemoteProtocolError, TimedOut, Garbage)
+FAILURES = (ApiError, *WIRE_ERRORS)
 # One server's authorizer, limits or storage may be behind: another of the same cluster may answer otherwise.
 FIRST_SERVER_ERROR = 500
 REFUSALS = (Outcome.UNAUTHORIZED, Outcome.FORBIDDEN, Outcome.THROTTLED)
@@ -159,11 +159,18 @@ class Transport:
     async def _exchange(
         self, request: Request, deadline_seconds: float, limit_bytes: int, accept: Callable[[bytes], T]
     ) -> T:
-        with self._attempt(request) as attempt, Deadline(deadline_seconds) as deadline:
-            connection, head = await self._begin(attempt, request, deadline)
-            body = await self._body(connection, head, limit_bytes)
-            self._check(request, connection, head, body)
-            return accept(body)
+        attempt = self._attempt()
+        try:
+            with Deadline(deadline_seconds) as deadline:
+                connection, head = await self._begin(attempt, request, deadline)
+                body = await self._body(connection, head, limit_bytes)
+                self._check(request, connection, head, body)
+                return accept(body)
+        except FAILURES as error:
+            # No local name for what is raised: frame, traceback and exception would keep each other alive.
+            raise self._failed(request, attempt, error) from None
+        finally:
+            self._give_back(attempt)
 
     def _has_other_servers(self, request: Request, outcome: Outcome, asked: int) -> bool:
         refused = outcome in (*REFUSALS, Outcome.NOT_FOUND)
@@ -171,13 +178,18 @@ class Transport:
 
     async def open(self, request: Request, *, deadline_seconds: float, limit_bytes: int) -> Connection:
         """A connection on which a successful reply has begun; whoever reads its body closes it."""
-        with self._attempt(request) as attempt:
+        attempt = self._attempt()
+        try:
             with Deadline(deadline_seconds) as deadline:
                 connection, head = await self._begin(attempt, request, deadline)
                 if not 200 <= head.status < 300:
                     self._check(request, connection, head, await self._body(connection, head, limit_bytes))
             attempt.connection = None
             return connection
+        except FAILURES as error:
+            raise self._failed(request, attempt, error) from None
+        finally:
+            self._give_back(attempt)
 
     def use(self, kubeconfig: Kubeconfig) -> None:
         """Take another kubeconfig for the next exchange; KubeconfigError, and no change, if it can't be used."""
@@ -200,17 +212,9 @@ class Transport:
         """The client certificate in use; None without one."""
         return self._credentials.current().certificate
 
-    @contextlib.contextmanager
-    def _attempt(self, request: Request) -> Iterator[_Attempt]:
+    def _attempt(self) -> _Attempt:
         self.requests += 1
-        attempt = _Attempt(self._turn, self._endpoints[0].url)
-        try:
-            yield attempt
-        except (ApiError, *WIRE_ERRORS) as error:
-            # No local name for what is raised: frame, traceback and exception would keep each other alive.
-            raise self._failed(request, attempt, error) from None
-        finally:
-            self._give_back(attempt)
+        return _Attempt(self._turn, self._endpoints[0].url)
 
     def _failed(self, request: Request, attempt: _Attempt, error: Exception) -> ApiError:
         failed = error if isinstance(error, ApiError) else self._named(request, attempt, error)
