@@ -111,7 +111,9 @@ class Daemon:
         recalled = recall(files, gate, settings, boot, clock())
         self._set_aside = recalled.set_aside
         self._witness = Witness(os.urandom(16).hex())
-        self._woken = asyncio.Event()
+        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._next_turn: asyncio.Handle | None = None
+        self._is_woken = False
         self.senses = AgentSenses(node, self._witness, recalled.rosters, clock, _wallclock, self._wake)
         self.senses.maintenance = recalled.maintenance
         self._cluster = ClusterAccess(
@@ -196,23 +198,51 @@ class Daemon:
     async def _judge_until_done(self) -> None:
         self._notify.ready()
         gc.freeze()  # what is loaded stays, and need not be looked through whenever garbage is collected
-        loop = asyncio.get_running_loop()
-        while not self._leaving:
-            self._look_at_gate()
-            verdict = self.driver.turn()
-            wake_at = self._prober.turn(verdict.wake_at)
-            if self.senses.stopping:
-                if self.driver.unbound or self._actuators.fed_last:
-                    return
-                self._say_why_not_stopped()
-            timer = loop.call_later(max(0.0, wake_at - clock()), self._woken.set)
-            await self._woken.wait()
-            timer.cancel()
-            self._woken.clear()
+        self._take_turn()
+        try:
+            await self._ended
+        finally:
+            self._drop_next_turn()
+
+    def _take_turn(self) -> None:
+        """A callback, and no task: an agent takes one every two seconds as long as it lives, and a task would take
+        another turn of the loop to be woken."""
+        if self._ended.done():
+            return
+        self._drop_next_turn()
+        try:
+            wake_at = None if self._leaving else self._turn()
+        except Exception as error:
+            self._ended.set_exception(error)
+            return
+        if wake_at is None:
+            self._ended.set_result(None)
+        elif not self._is_woken:
+            self._next_turn = asyncio.get_running_loop().call_later(max(0.0, wake_at - clock()), self._take_turn)
+
+    def _turn(self) -> float | None:
+        """Returns when to take the next one; None if this was the last."""
+        self._look_at_gate()
+        verdict = self.driver.turn()
+        wake_at = self._prober.turn(verdict.wake_at)
+        if self.senses.stopping:
+            if self.driver.unbound or self._actuators.fed_last:
+                return None
+            self._say_why_not_stopped()
+        return wake_at
+
+    def _drop_next_turn(self) -> None:
+        self._is_woken = False
+        if self._next_turn is not None:
+            self._next_turn.cancel()
+            self._next_turn = None
 
     def _wake(self) -> None:
         """Not at once: whatever else is ready now is judged together."""
-        asyncio.get_running_loop().call_soon(self._woken.set)
+        if not self._is_woken:
+            self._drop_next_turn()
+            self._is_woken = True
+            self._next_turn = asyncio.get_running_loop().call_soon(self._take_turn)
 
     def _look_at_gate(self) -> None:
         """The unit that holds the kubelet starts beside this one, perhaps after it; it or a person may open it."""
