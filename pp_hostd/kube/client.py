@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Callable
 from urllib.parse import urlencode
 
@@ -90,11 +90,8 @@ class ApiClient:
     ) -> Json:
         """Read one object, by a deadline of its own or the client's. One that may rest makes no connection while the
         last exchanges brought no answer; one of every server is refused, or missing, if no server says otherwise."""
-        what = f"reading {resource.describe(namespace, name)}"
-        path, check = resource.path(namespace, name), partial(_expect, resource, namespace, name)
-        return await self._send(
-            Request(what, "GET", path, may_rest=may_rest, every_server=every_server), check, deadline_seconds
-        )
+        request = _reading(resource, namespace, name, may_rest, every_server)
+        return await self._send(request, partial(_expect, resource, namespace, name), deadline_seconds)
 
     async def list(
         self,
@@ -247,6 +244,13 @@ class ApiClient:
             limit_bytes=REPLY_LIMIT_BYTES,
             accept=accept,
         )
+
+
+@lru_cache(maxsize=8)
+def _reading(resource: Resource, namespace: str | None, name: str, may_rest: bool, every_server: bool) -> Request:
+    """Kept, since an agent reads the same few objects as long as it lives."""
+    what, path = f"reading {resource.describe(namespace, name)}", resource.path(namespace, name)
+    return Request(what, "GET", path, may_rest=may_rest, every_server=every_server)
 
 
 def selection(label_selector: str, field_selector: str) -> dict[str, str]:
