@@ -37,28 +37,28 @@ def frozen(cls: type[T]) -> type[T]:
     """Makes a dataclass: equal are objects of one class with equal fields, and none can be changed."""
     own = set(cls.__dict__)
     known = fields(dataclass(init=False, repr=False, eq=False)(cls))  # type: ignore[arg-type]
-    shown = [each.name for each in known if each.repr]
-
-    def text(self: object) -> str:
-        return f"{self.__class__.__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
-
-    methods = {"__init__": _init(cls, known), "__setattr__": _refuse, "__delattr__": _refuse, "__repr__": text}
-    methods.update({name: _late(cls, name, source, known) for name, source in _LATE.items()})
+    methods = {"__init__": _init(cls, known), **_SHARED}
     for name in methods.keys() - own:
         setattr(cls, name, methods[name])
     return cls
 
 
-def _late(cls: type, name: str, text: Text, known: Known) -> Any:
-    """A method that is compiled when it is first called: in most processes few classes need theirs."""
+def _late(name: str, text: Text) -> Any:
+    """A method that a class has compiled for itself when it is first called: in most processes few classes need
+    theirs."""
 
-    def first(self: object, *others: object, **changes: object) -> Any:
+    def first(self: Any, *others: object, **changes: object) -> Any:
         names: dict[str, Any] = {"__missing": MISSING}
-        exec(f"def {name}{text(known)}", names)
-        setattr(cls, name, names[name])
+        exec(f"def {name}{text(fields(self))}", names)
+        setattr(self.__class__, name, names[name])
         return names[name](self, *others, **changes)
 
     return first
+
+
+def _text(self: Any) -> str:
+    shown = (f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
+    return f"{self.__class__.__qualname__}({', '.join(shown)})"
 
 
 def _equal(known: Known) -> str:
@@ -80,9 +80,6 @@ def _key(known: Known, of: str) -> str:
     return f"({', '.join(f'{of}.{each.name}' for each in known if each.compare)})"
 
 
-_LATE = {"__eq__": _equal, "__hash__": _hash, "__replace__": _replaced}
-
-
 def _init(cls: type, known: Known) -> Any:
     """A default is the class's attribute of that name, as dataclasses have it. No field's name begins with "__"."""
     names: dict[str, Any] = {"__cls": cls, "__set": object.__setattr__, "__missing": MISSING}
@@ -102,3 +99,14 @@ def _init(cls: type, known: Known) -> Any:
 
 def _refuse(self: object, name: str, *_: object) -> NoReturn:
     raise FrozenInstanceError(f"{self.__class__.__qualname__}.{name} can't be changed")
+
+
+_SHARED = {
+    "__setattr__": _refuse,
+    "__delattr__": _refuse,
+    "__repr__": _text,
+    "__eq__": _late("__eq__", _equal),
+    "__hash__": _late("__hash__", _hash),
+    "__replace__": _late("__replace__", _replaced),
+}
+"""By all classes: functions of each class's own would take a tenth of a megabyte of the agent's locked memory."""

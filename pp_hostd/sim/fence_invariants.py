@@ -37,9 +37,9 @@ class FenceInvariants:
         boot = self._world.hosts[host].boot
         if host != node or not ready or boot is None or boot.id in self._noted(node):
             return
-        seconds = self._world.time.now - max(since, boot.since)
+        seconds = self._world.time.now - max(since, boot.since, self._fences.silent_at.get(node, 0.0))
         if seconds > LATE_SECONDS:
-            raise Violation("needless off", f"{host} is switched off, and was Ready for {seconds:.0f} s")
+            raise Violation("needless off", f"{host} is switched off, and was Ready and heard for {seconds:.0f} s")
 
     def _noted(self, node: str) -> list[str]:
         """The boots whose workloads were freed, or of which there were none to free: only another one makes it well."""

@@ -9,6 +9,7 @@ from typing import Callable
 from pp_hostd.kube.resources import CONFIG_MAPS, NODE_FENCES, NODES
 from pp_hostd.leader.remedies.node_fence.config_maps import CONFIG
 from pp_hostd.leader.remedies.node_fence.fence import NodeFence, fence_name, parse_fence
+from pp_hostd.leader.remedies.node_fence.memory import LEAST_SILENT_SECONDS
 from pp_hostd.model.keys import NAMESPACE
 from pp_hostd.sim.api import SERVERS, Api, Json
 from pp_hostd.sim.fence_methods import METHODS, WRONG_PLUG, config
@@ -46,6 +47,8 @@ class Fences:
     ) -> None:
         self._api, self._time, self._chance, self._hosts, self._note = api, time, chance, hosts, note
         self.since: dict[str, tuple[bool, float]] = {}
+        self.silent_at: dict[str, float] = {}
+        """By node: when its kubelet was last found silent, which the leader takes for a sign that it is not well."""
         self._versions: dict[str, str] = {}
         self.changed_at: dict[str, float] = {}
         """By node: when its NodeFence was last seen in another version."""
@@ -79,6 +82,8 @@ class Fences:
         version = "" if fence is None else fence.resource_version
         if self._versions.get(name) != version:
             self._versions[name], self.changed_at[name] = version, now
+        if now > float(self._api.leases.get(name, "-inf")) + LEAST_SILENT_SECONDS:
+            self.silent_at[name] = now
         ready = self._api.if_there(_is_ready, NODES, "", name)
         if ready is None:
             return
