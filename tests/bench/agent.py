@@ -47,10 +47,12 @@ def running_costs() -> Iterator[Figure]:
         eventually(lambda: _requests(host) > 8, "the agent has read a few times", 30)
         asked, traffic, before = _requests(host), _traffic_bytes(host), _cpu_seconds(host)
         started_at = time.monotonic()
-        time.sleep(STEADY_SECONDS)
+        waking = [sys.executable, "-m", "tests.bench.waking", str(STEADY_SECONDS)]
+        waking_percent = float(subprocess.run(waking, check=True, capture_output=True, text=True).stdout)
         minutes = (time.monotonic() - started_at) / 60
         percent = (_cpu_seconds(host) - before) / (minutes * 60) * 100
         yield Figure("CPU of the agent", percent, "% of core", at_most=0.1)
+        yield Figure("CPU of a Python that only wakes as often", waking_percent, "% of core")
         yield Figure("requests to the API", (_requests(host) - asked) / minutes, "a minute")
         yield Figure("bytes on the wire, both ways", (_traffic_bytes(host) - traffic) / minutes / 1024, "KB/min")
 
