@@ -30,6 +30,8 @@ from pp_hostd.timing import dead_seconds
 
 FREED_AFTER_SECONDS = 5.0
 """So long a leader takes at most from its last look at a kubelet's Lease until a deletion has its effect."""
+CLEARED_AFTER_SECONDS = 10.0
+"""So long a leader takes at most from the end of a condemnation until it has made the Node usable again."""
 
 
 class Invariants:
@@ -229,7 +231,8 @@ class Invariants:
         if remediation is not None and "deletionTimestamp" in remediation["metadata"] and not unreadable:
             raise Violation("progress", f"the remediation object of {name} is deleted, and does not go")
         asked = _is_requested(world, name) or self._is_fenced(name)
-        if not asked and node.tainted:
+        lifted_at = world.api.changed_at(*world.api.cluster.place(name))
+        if not asked and node.tainted and world.time.now > lifted_at + CLEARED_AFTER_SECONDS:
             raise Violation("progress", f"nobody requests {name}, and its Node is still tainted")
         if asked and not world.told.get(name):
             raise Violation("progress", f"remediation of {name} is requested, and nothing is done about it")

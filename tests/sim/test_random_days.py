@@ -7,7 +7,10 @@ import random
 import pytest
 
 from pp_hostd.agent.shutdown import POWER_OFF_SECONDS
+from pp_hostd.kube.resources import NODES
+from pp_hostd.model.node import condemned_taint
 from pp_hostd.model.settings import Settings
+from pp_hostd.sim.api import as_it_is
 from pp_hostd.sim.attack_themes import ATTACKS, attacked_cluster
 from pp_hostd.sim.attacks import Attacks
 from pp_hostd.sim.cluster import PLAIN, Cluster
@@ -78,6 +81,24 @@ def test_more_remediations_than_the_budget_allows_are_a_violation() -> None:
         world.on_freed(name, Freed.MARKED)
     with pytest.raises(Violation, match="budget: node-4"):
         world.on_freed("node-4", Freed.MARKED)
+
+
+def test_a_taint_that_nobody_takes_off_is_a_violation_but_not_just_after_a_condemnation() -> None:
+    world = World(Settings(), 5, 1, lambda *_: None, PLAIN)
+    invariants = Invariants(world)
+    world.begin()
+    world.time.run(60.0)
+    world.stop_leaders()
+    before = world.api.found(as_it_is, NODES, "", "node-5")["spec"].get("taints", [])
+    world.api.patch(NODES, "", "node-5", {"spec": {"taints": [*before, condemned_taint(1)]}})
+    with pytest.raises(Violation, match="nobody requests node-5, and its Node is still tainted"):
+        invariants.at_the_end()
+    world.people.request("node-5")
+    world.people.absolve("node-5")
+    invariants.at_the_end()
+    world.time.run(80.0)
+    with pytest.raises(Violation, match="nobody requests node-5, and its Node is still tainted"):
+        invariants.at_the_end()
 
 
 def test_a_peer_that_remembers_an_id_which_another_leader_replaced_is_no_second_condemnation() -> None:
